@@ -1,0 +1,102 @@
+import type { FailureClass } from '../core/failure.js'
+import type { At, Ms } from '../core/time.js'
+
+/** The seed's words for where an item stands. `failed` exists in the public type; nothing ever writes it. */
+export type Status = 'pending' | 'running' | 'success' | 'dead'
+
+/** How an item ended. The first two are successes; the rest say why it is dead. */
+export type Ending = 'done' | 'dropped' | DeadEnding
+export type DeadEnding = 'exhausted' | 'aborted' | 'expired' | 'cancelled' | 'crashed' | 'unroutable'
+
+/** The part of a retry policy that travels with an item. */
+export interface RetryPolicy {
+  readonly attempts: number
+  readonly base: Ms
+  readonly factor: number
+  readonly max: Ms
+  readonly jitter: number
+}
+
+/**
+ * One item as it stands on a queue: plain JSON, a wire contract. Backends read the named fields into columns and keep
+ * the rest, so that unknown fields survive a re-push. Only `id`, `type`, `groupId` and `input` are required to run.
+ */
+export interface Envelope {
+  readonly v?: 1
+  readonly id: string
+  readonly type: string
+  readonly groupId: string
+  /** The input as text, encoded by the type's codec. */
+  readonly input: string
+  /** When it was first enqueued; only a redrive changes it. */
+  readonly queueAt: At
+  /** The earliest start of this delivery. */
+  readonly startAt: At
+  /** Retry attempt, from 1. */
+  readonly attempt: number
+  /** Higher runs first. */
+  readonly priority: number
+  /** Doer group: a hint for balancing, not the group of the root. */
+  readonly group?: string
+  readonly retry?: Partial<RetryPolicy>
+  readonly deadline?: At
+  /** Id of the item whose handler queued this one. */
+  readonly parent?: string
+  /** Ids its gate waited on, when a fired gate queued it. */
+  readonly dependents?: readonly string[]
+  /** Gates to tell when it settles. */
+  readonly gates?: readonly string[]
+  readonly tags?: readonly string[]
+  /** Inbox of the instance that waits for it. */
+  readonly waiter?: string
+  readonly trace?: { readonly traceparent: string; readonly tracestate?: string }
+  readonly redrives?: number
+  readonly runTimeout?: Ms
+  readonly uniqueKey?: string
+  readonly payloadVersion?: number
+  readonly [unknown: string]: unknown
+}
+
+/** Temporary ownership of an item. The token is unguessable; the fence rises by one with every lease of that item. */
+export interface Lease {
+  readonly id: string
+  readonly queue: string
+  readonly token: string
+  readonly fence: number
+  readonly until: At
+}
+
+/**
+ * A leased item. Three counters with three owners: `envelope.attempt` is the policy's; `lapses` is the backend's (leases
+ * that ended by expiry, never put-backs); `crashes` are the lapses of a run that had started.
+ */
+export interface Claimed {
+  readonly lease: Lease
+  readonly envelope: Envelope
+  readonly lapses: number
+  readonly crashes: number
+  /** The claim has already recorded the start; otherwise the engine calls `begin` when the run begins. */
+  readonly started: boolean
+  /** Deliveries of this message, put-backs included: how long an unknown type has been going round. */
+  readonly deliveries: number
+  /** For a gate item that was freed by its gate: what the gate decided. Absent when its time ran out first. */
+  readonly gate?: { readonly met: boolean }
+}
+
+/** Why a pending item is not in the ready index. It becomes ready when the hold goes, or at its due time. */
+export interface Hold {
+  readonly by: 'gate' | 'pause' | 'limit'
+  readonly key: string
+}
+
+/** One run of one item, as it is remembered. */
+export interface Attempt {
+  readonly attempt: number
+  readonly startedAt: At
+  readonly endedAt: At
+  readonly worker: string
+  readonly class?: FailureClass
+  readonly rule?: string
+  readonly error?: string
+  readonly fingerprint?: string
+}

@@ -1,0 +1,61 @@
+import type { Ledger } from './ledger.js'
+import type { Ports, PubSub, Queue, Store } from './ports.js'
+
+/**
+ * Where a backend keeps its native ledger: a non-enumerable symbol on its store. A spread does not copy it, and it names
+ * its owner's ports, so that neither a proxy nor an object that inherits from ours can pass for it. `Symbol.for` makes
+ * two installed copies of the package agree.
+ */
+export const NATIVE: unique symbol = Symbol.for('millrace.ledger') as never
+
+/** What the symbol holds: the very objects that were made together, and how to open their ledger. */
+export interface Owned {
+  /** The default queue and every `named()` one, with their names. */
+  readonly queues: ReadonlyMap<Queue, string>
+  readonly pubsub: PubSub
+  readonly store: Store
+  /** `prefix` is that of the keys in the store; only a backend that renders those keys reads it. */
+  open(options: { readonly prefix: string }): Ledger
+}
+
+/** The ledger a system runs on, and the name each of its queues has there. */
+export interface OpenedLedger {
+  readonly ledger: Ledger
+  readonly names: ReadonlyMap<Queue, string>
+  /** Why the plain path is in use: the port that is not the backend's own. Absent on the native path. */
+  readonly foreign?: 'queue' | 'pubsub' | 'store' | 'a per-type queue'
+}
+
+/** The capability of a store, if these are its own ports: one foreign port and the whole system is plain. */
+export function ownedBy(
+  ports: Ports,
+  perType: readonly Queue[],
+): Owned | { readonly foreign: OpenedLedger['foreign'] } {
+  const own = (ports.store as { readonly [NATIVE]?: Owned })[NATIVE]
+  if (own === undefined || own.store !== ports.store) return { foreign: 'store' }
+  if (own.pubsub !== ports.pubsub) return { foreign: 'pubsub' }
+  if (!own.queues.has(ports.queue)) return { foreign: 'queue' }
+  if (!perType.every((q) => own.queues.has(q))) return { foreign: 'a per-type queue' }
+  return own
+}
+
+/** Gives `store` its ledger, and hides it from a spread. */
+export function own(owned: Owned): void {
+  Object.defineProperty(owned.store, NATIVE, { value: owned, enumerable: false })
+}
+
+/**
+ * Finds the ledger for these ports: the backend's own where all of them are its own, otherwise the adapter over plain
+ * ports. A group must not live in two books, so one system is native or plain as a whole.
+ */
+export function ledgerOf(
+  ports: Ports,
+  perType: readonly Queue[],
+  options: { readonly prefix: string },
+  overPlainPorts: (ports: Ports, perType: readonly Queue[]) => Omit<OpenedLedger, 'foreign'>,
+): OpenedLedger {
+  const found = ownedBy(ports, perType)
+  if ('open' in found) return { ledger: found.open(options), names: found.queues }
+  const foreign = found.foreign
+  return { ...overPlainPorts(ports, perType), ...(foreign === undefined ? {} : { foreign }) }
+}

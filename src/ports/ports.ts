@@ -1,0 +1,100 @@
+import type { Maybe, Ms } from '../core/time.js'
+
+/** How a body enters a queue. */
+export interface PushOptions {
+  /** Hidden until this long from now. Default 0. A backend may cap a single delay; the engine checks again on arrival. */
+  readonly delay?: Ms
+  /** While a body pushed with this key is still in the queue (visible, delayed or leased), another push is a no-op. */
+  readonly dedupeKey?: string
+  /** Higher is delivered first. Default 0. Queues that cannot order their backlog ignore it. */
+  readonly priority?: number
+}
+
+/** One lease of one body. */
+export interface PulledWork {
+  readonly body: string
+  /** The backend's lease token: handed back to `heartbeat`, `ack` and `fail`. */
+  readonly handle: unknown
+  /** Delivery number of this message: 1 at first, +1 after a lapsed lease and after a `fail`. */
+  readonly attempt: number
+}
+
+/**
+ * The durable work log: at least once, with leases. A popped body is hidden until its lease lapses; `heartbeat` extends
+ * the lease, `ack` removes the body, `fail` gives it back. A stale or unknown handle makes all three silent no-ops.
+ *
+ * A port is a bag of closures: its methods are called without `this`, and `{ ...queue, pop: mine }` is a queue too.
+ */
+export interface Queue {
+  push(body: string, options?: PushOptions): Maybe<void>
+  /** Frees lapsed leases, then leases at most `max` visible bodies for `visibility` ms. */
+  pop(max: number, visibility: Ms): Maybe<PulledWork[]>
+  /** The lease now ends `visibility` ms from now. `false` says that it was lost; nothing is said where that is not known. */
+  heartbeat(pulled: PulledWork, visibility: Ms): Maybe<void | boolean>
+  ack(pulled: PulledWork): Maybe<void>
+  /** Ends the lease; the body is visible again after `delay`. A put-back, not a failure of the job. */
+  fail(pulled: PulledWork, delay?: Ms): Maybe<void>
+  /** Keeps a copy in the dead-letter sink. Does not remove the leased message. */
+  deadLetter?(body: string, error: string): Maybe<void>
+  /** Cheap and approximate; may count leased bodies. */
+  size?(): Maybe<number>
+
+  // Optional capabilities: looked for, never required.
+  pushMany?(bodies: readonly { readonly body: string; readonly options?: PushOptions }[]): Maybe<void>
+  ackMany?(pulled: readonly PulledWork[]): Maybe<void>
+  heartbeatMany?(pulled: readonly PulledWork[], visibility: Ms): Maybe<readonly (boolean | void)[]>
+  /** The largest `max` that makes a difference: 10 for SQS. A round that returns this many counts as full. */
+  readonly maxPop?: number
+  /** The longest single delay that is honoured. */
+  readonly maxDelay?: Ms
+}
+
+/** Best-effort fan-out of strings to every subscriber in every process, the publisher's own included. Loss is allowed. */
+export interface PubSub {
+  publish(message: string): Maybe<void>
+  /** Returns an idempotent unsubscribe. A listener that throws stops neither the others nor the publisher. */
+  subscribe(listener: (message: string) => void): () => void
+}
+
+/** Keys and values with expiry. `ttl` undefined or 0 means for ever; an entry is gone when its end is not after now. */
+export interface Store {
+  get(key: string): Maybe<string | undefined>
+  /** Replaces value and expiry. */
+  set(key: string, value: string, ttl?: Ms): Maybe<void>
+  delete?(key: string): Maybe<void>
+  /** Atomic: true for exactly one of any set of concurrent callers. */
+  setIfNotExists(key: string, value: string, ttl?: Ms): Maybe<boolean>
+  /** Atomic; absent counts as 0; refreshes the expiry when given; returns the new value. */
+  increment?(key: string, by: number, ttl?: Ms): Maybe<number>
+
+  // Optional capabilities: looked for, never required.
+  /** Atomically: if `marker` is absent, set it and add `by` to `counter`. */
+  incrementOnce?(
+    counter: string,
+    marker: string,
+    by: number,
+    ttl?: Ms,
+  ): Maybe<{ readonly value: number; readonly applied: boolean }>
+  /** Atomically: if the value is `expected` (undefined: absent), make it `next`. */
+  compareAndSet?(key: string, expected: string | undefined, next: string, ttl?: Ms): Maybe<boolean>
+  getMany?(keys: readonly string[]): Maybe<readonly (string | undefined)[]>
+  setMany?(entries: readonly { readonly key: string; readonly value: string; readonly ttl?: Ms }[]): Maybe<void>
+}
+
+/** The three ports an engine runs on. */
+export interface Ports {
+  readonly queue: Queue
+  readonly pubsub: PubSub
+  readonly store: Store
+}
+
+/**
+ * Three ports made together. On our own backends everything beyond the three is non-enumerable, so that a spread
+ * (`createWork({ ...backend, store: mine })`) carries the plain ports and nothing that no longer holds.
+ */
+export interface Backend extends Ports {
+  /** Ends connections and timers that this backend opened. */
+  close?(): Promise<void>
+  /** A further queue that shares this backend's atomic commit. The default queue is named `default`. */
+  named?(queue: string): Queue
+}

@@ -1,0 +1,126 @@
+import type { FailureClass } from '../core/failure.js'
+import type { At, Ms } from '../core/time.js'
+import type { Attempt, DeadEnding, Envelope, Hold, Lease, Status } from './item.js'
+
+/**
+ * Everything that is ever written, as data. Pure functions make effects; a backend applies the effects of one settlement
+ * atomically, and only if its guard holds. The words are the domain's: each backend stores them in its own natural shape.
+ */
+export type Effect =
+  // Items
+  /** A new item. With a `hold`, `delayMs` is when it is freed at the latest (`Infinity`: only by its hold). */
+  | {
+      readonly do: 'push'
+      readonly item: Envelope
+      readonly queue: string
+      readonly delayMs: Ms
+      readonly hold?: Hold
+      /** Born leased (skipQueue): the worker that runs it at once, and for how long it holds it. */
+      readonly heldBy?: { readonly worker: string; readonly token: string; readonly leaseMs: Ms }
+    }
+  | { readonly do: 'recordAttempt'; readonly id: string; readonly was: Attempt }
+  /** Back to pending with this attempt number, ready after `delayMs`. */
+  | {
+      readonly do: 'retryAt'
+      readonly id: string
+      readonly attempt: number
+      readonly delayMs: Ms
+      readonly why: 'retry' | 'deferred'
+    }
+  /** Put back: spends no attempt. Without a delay it keeps its due time and hence its place. */
+  | { readonly do: 'release'; readonly id: string; readonly delayMs?: Ms; readonly hold?: Hold }
+  | {
+      readonly do: 'finish'
+      readonly id: string
+      readonly ending: 'done' | 'dropped'
+      readonly result?: string
+      readonly keepMs: Ms
+    }
+  | {
+      readonly do: 'park'
+      readonly id: string
+      readonly ending: DeadEnding
+      readonly class: FailureClass
+      readonly error: string
+      readonly keepMs: Ms
+    }
+  /** Redrive: pending again, attempt 1, history kept. A deadline in the past is cleared. */
+  | { readonly do: 'reopen'; readonly id: string; readonly delayMs: Ms }
+  /** Discard: nothing of it remains. */
+  | { readonly do: 'erase'; readonly id: string }
+  // Groups and gates: counters that the backend moves and compares inside the same atomic step
+  | { readonly do: 'openGroup'; readonly groupId: string; readonly by: number }
+  /** Reaching 0 closes the group, once. */
+  | { readonly do: 'closeGroup'; readonly groupId: string; readonly by: number }
+  /** The group's value. `expect` is the version that `append` was folded on; a first `final` wins. */
+  | {
+      readonly do: 'contribute'
+      readonly groupId: string
+      readonly value: string
+      readonly final: boolean
+      readonly expect?: number
+    }
+  /** Holds `holds` until `need` of `members` are done (or successful). Members already finished count at once. */
+  | {
+      readonly do: 'openGate'
+      readonly key: string
+      readonly holds: string
+      readonly members: readonly string[]
+      readonly need: number
+      readonly of: 'done' | 'success'
+    }
+  /** A member ended. `need <= 0` is met, `need > left` is impossible; either frees the held item, once. */
+  | { readonly do: 'tellGate'; readonly key: string; readonly member: string; readonly ok: boolean }
+  // People and signals
+  /** One instance's inbox. Finish, park and a closing group tell the recorded watchers by themselves. */
+  | { readonly do: 'notify'; readonly to: string; readonly ids: readonly string[] }
+  | { readonly do: 'schedule'; readonly name: string; readonly spec: string; readonly nextAt: At }
+  /** Marks a running item; its holder hears by inbox or heartbeat. */
+  | { readonly do: 'cancel'; readonly id: string; readonly reason: string }
+  | { readonly do: 'pause' | 'resume'; readonly what: 'queue' | 'type'; readonly name: string }
+  | { readonly do: 'log'; readonly who: string; readonly why: string; readonly what: string }
+
+/** When the guard does not hold, none of the effects happen. */
+export type Guard =
+  /** A run settles. A lease settles once. */
+  | { readonly by: 'lease'; readonly lease: Lease }
+  /** An enqueue: repeating it is harmless. */
+  | { readonly by: 'absent'; readonly id: string }
+  /** A person or a cancel acts. */
+  | { readonly by: 'status'; readonly id: string; readonly in: readonly Status[] }
+  /** A schedule fires once per fleet: its `nextAt` is still `at` (undefined: it does not exist yet). */
+  | { readonly by: 'fire'; readonly name: string; readonly at: At | undefined }
+  /** Pause, log. */
+  | { readonly by: 'none' }
+
+export interface Settlement {
+  readonly guard: Guard
+  readonly effects: readonly Effect[]
+}
+
+/** A group's value: the encoded text, whether it is locked, and the version that `append` folds on. */
+export interface GroupValue {
+  readonly value?: string
+  readonly final: boolean
+  readonly version: number
+}
+
+/** What became of one settlement of a batch. One bad settlement never fails its neighbours. */
+export type CommitResult =
+  /** It happened, now. `closed`: the groups whose count it brought to 0. */
+  | { readonly kind: 'applied'; readonly closed: readonly { readonly groupId: string; readonly value?: string }[] }
+  /** It had happened before (the reply was lost), or the id exists: `id` is the receipt. */
+  | { readonly kind: 'repeated'; readonly id: string }
+  /** The lease or the status moved on: nothing happened, and the run's signal must fire. */
+  | { readonly kind: 'stale' }
+  /** The group's version moved: fold `append` on `now` and commit again. */
+  | { readonly kind: 'conflict'; readonly groupId: string; readonly now: GroupValue }
+  /** It can never be accepted. Nothing happened. */
+  | {
+      readonly kind: 'refused'
+      readonly code: 'TOO_LARGE' | 'BAD_NAME'
+      readonly message: string
+      readonly limit?: number
+    }
+  /** A plain port failed on this one. Nothing happened that a repetition would not complete. */
+  | { readonly kind: 'failed'; readonly error: unknown }

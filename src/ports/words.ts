@@ -1,0 +1,49 @@
+import type { At } from '../core/time.js'
+import type { Ending, Hold, Status } from './item.js'
+
+/** The words that store, metrics, command line and page all use for where an item stands. */
+export type ItemStateWord =
+  | 'blocked'
+  | 'scheduled'
+  | 'retrying'
+  | 'waiting'
+  | 'active'
+  | 'completed'
+  | 'dead'
+  | 'cancelled'
+
+export const ITEM_STATE_WORDS: readonly ItemStateWord[] = Object.freeze([
+  'waiting',
+  'scheduled',
+  'retrying',
+  'blocked',
+  'active',
+  'completed',
+  'dead',
+  'cancelled',
+])
+
+/** The one table of states. Everything that names a state to a person calls this. */
+export function stateWord(
+  item: {
+    readonly status: Status
+    readonly attempt: number
+    readonly ending?: Ending
+    readonly hold?: Hold
+    readonly dueAt?: At
+  },
+  now: At,
+): ItemStateWord {
+  switch (item.status) {
+    case 'pending':
+      if (item.hold !== undefined) return 'blocked'
+      if (item.dueAt !== undefined && item.dueAt > now) return item.attempt > 1 ? 'retrying' : 'scheduled'
+      return 'waiting'
+    case 'running':
+      return 'active'
+    case 'success':
+      return 'completed'
+    case 'dead':
+      return item.ending === 'cancelled' ? 'cancelled' : 'dead'
+  }
+}
