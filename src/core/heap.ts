@@ -34,7 +34,7 @@ export class Heap<T> {
   /** Takes out the item at `index`, as last told to `placed`. */
   removeAt(index: number): T {
     const items = this.#items
-    const gone = items[index]!
+    const gone = this.#at(index)
     const last = items.pop()!
     if (last !== gone) this.#settle(index, last)
     this.#placed?.(gone, -1)
@@ -43,12 +43,18 @@ export class Heap<T> {
 
   /** Restores the order after the rank of the item at `index` changed. */
   moved(index: number): void {
-    this.#settle(index, this.#items[index]!)
+    this.#settle(index, this.#at(index))
   }
 
   /** The items in no particular order: for walks over all of them, never on a hot path. */
   values(): readonly T[] {
     return this.#items
+  }
+
+  // An index of −1 is an item that is no longer inside; taken for a place, it would cost another item its own.
+  #at(index: number): T {
+    if (!(index in this.#items)) throw new RangeError(`the heap has no item at ${index}; its size is ${this.size}`)
+    return this.#items[index]!
   }
 
   #settle(index: number, item: T): void {

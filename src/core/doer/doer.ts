@@ -1,0 +1,30 @@
+import type { At } from '../time.js'
+
+/** What a doer may know of a task when it decides which one runs next. */
+export interface DoerTaskOptions {
+  /** Tasks of one group share what a balanced doer hands out. Default: `''`. */
+  readonly group?: string
+  /** Higher runs first. Default: 0. */
+  readonly priority?: number
+  /** Older runs first. Default: the time of the call. */
+  readonly createdAt?: At
+}
+
+/**
+ * Decides how many tasks may be held and which one runs next.
+ *
+ * A doer of your own needs the first three methods; `onAvailable` saves an engine from asking again and again.
+ */
+export interface Doer {
+  /** How many more tasks it would like to have. Asked before work is pulled for it. */
+  available(): number
+  /**
+   * Takes a task, also beyond `available()`, and returns before the task starts. Fire and forget: what the task throws is
+   * swallowed, so a task that matters reports for itself; `doWith` does that.
+   */
+  do(task: () => Promise<void>, options?: DoerTaskOptions): void
+  /** Resolves when nothing is running or waiting; at once where that is so already. */
+  done(): Promise<void>
+  /** Calls `listener` whenever `available()` rises from 0. Returns an unsubscribe. */
+  onAvailable?(listener: () => void): () => void
+}

@@ -1,0 +1,163 @@
+import { AsyncResource } from 'node:async_hooks'
+import type { Clock } from '../clock.js'
+import type { Ms } from '../time.js'
+import { backlogAlarm } from './backlog-alarm.js'
+import { idle } from './idle.js'
+import { type Lane, RateLanes, type WaitingTask } from './rate-lanes.js'
+import {
+  type RateLimitedBacklogInfo,
+  type RateLimitedDoer,
+  type RateLimitedDoerOptions,
+  type RateTaskOptions,
+  resolveRateOptions,
+} from './rate-options.js'
+import { goRound } from './rate-round.js'
+import { checkTask, soon } from './start.js'
+import { wakeups } from './wakeups.js'
+
+/** The longest pause between two attempts to reach a store that fails. */
+const MAX_ERROR_PAUSE: Ms = 5000
+
+/**
+ * Lets at most `limit` tasks start per `window`, oldest first, and hands them to another doer, which decides how many run
+ * at once. With a `store` the limit is that of the whole fleet. With `groupLimit` each group has a limit of its own as
+ * well: tasks of a group that has used it up wait, and those of other groups pass them by.
+ *
+ * @example
+ * ```ts
+ * // at most 100 calls a minute over all processes, at most 4 at once in this one
+ * const doer = rateLimitedDoer({ limit: 100, window: 60_000, store: backend.store, doer: priorityDoer({ max: 4 }) })
+ * ```
+ */
+export function rateLimitedDoer(options: RateLimitedDoerOptions): RateLimitedDoer {
+  const { limit, hasOneBucket, gatesOf, inner, clock, retryFloor, report } = resolveRateOptions(options)
+  const lanes = new RateLanes()
+  const whenIdle = idle()
+  const whenAvailable = wakeups()
+  const alarm = backlogAlarm<RateLimitedBacklogInfo>('rateLimitedDoer', options, clock, (nonEmptyForMs) => ({
+    pending: lanes.size,
+    nonEmptyForMs,
+  }))
+  let order = 0
+  let running = 0
+  let failures = 0
+  let isFull = false
+  let round: 'none' | 'soon' | 'going' | 'again' = 'none'
+  /** Nothing at all passes before then: the one bucket is empty, the store failed, or a silent inner doer is full. */
+  let closedUntil: Ms | undefined
+  let timer: { readonly at: Ms; readonly cancel: () => void } | undefined
+
+  const available = (): number => Math.min(Math.max(0, limit - lanes.size), inner.available())
+
+  /** Wakes those who wait for room, if there was none when we last looked. */
+  function announce(): void {
+    const wasFull = isFull
+    isFull = available() <= 0
+    if (wasFull && !isFull) whenAvailable.wake()
+  }
+
+  function admit(lane: Lane): void {
+    const waiting = lanes.shift(lane)
+    alarm.pending(lanes.size)
+    running += 1
+    const task = async (): Promise<void> => {
+      try {
+        await waiting.task()
+      } finally {
+        running -= 1
+        if (running === 0 && lanes.size === 0) whenIdle.reached()
+      }
+    }
+    try {
+      waiting.scope.runInAsyncScope(() => inner.do(task, waiting.hints))
+    } catch (error) {
+      running -= 1
+      lanes.push(lane.gates, waiting)
+      alarm.pending(lanes.size)
+      throw error
+    }
+  }
+
+  const until = (ms: Ms): Ms => clock.monotonic() + Math.ceil(Math.max(retryFloor, ms))
+
+  async function rounds(): Promise<void> {
+    do {
+      round = 'going'
+      try {
+        closedUntil = await goRound({ lanes, inner, hasOneBucket, admit, until, report })
+        failures = 0
+      } catch (error) {
+        closedUntil = until(Math.min(MAX_ERROR_PAUSE, retryFloor * 2 ** failures))
+        failures += 1
+        report(error)
+      }
+    } while (isAskedAgain() && closedUntil === undefined)
+    round = 'none'
+    rearm()
+    announce()
+  }
+
+  // A function, because the compiler believes that nobody has touched `round` since it was set above.
+  const isAskedAgain = (): boolean => round === 'again'
+
+  function startRound(): void {
+    if (round === 'going') round = 'again'
+    if (round !== 'none' || closedUntil !== undefined || lanes.size === 0) return
+    round = 'soon'
+    // Later, so that tasks given together are let through oldest first, whatever the order they were given in.
+    soon(() => rounds().catch(report))
+  }
+
+  /** One timer for whatever comes first; none where nothing waits. */
+  function rearm(): void {
+    const at = lanes.size === 0 ? Infinity : Math.min(closedUntil ?? Infinity, lanes.nextUnblock() ?? Infinity)
+    if (timer?.at === at) return
+    timer?.cancel()
+    timer =
+      at === Infinity ? undefined : { at, cancel: clock.after(Math.max(0, at - clock.monotonic()), () => ring(at)) }
+  }
+
+  function ring(at: Ms): void {
+    timer = undefined
+    // The timer is right even where `now` is an injected one that has not moved.
+    const now = Math.max(at, clock.monotonic())
+    if (closedUntil !== undefined && closedUntil <= now) closedUntil = undefined
+    lanes.unblock(now)
+    startRound()
+    if (round === 'none') rearm()
+  }
+
+  const doer: RateLimitedDoer = {
+    available,
+    do(task, given = {}) {
+      checkTask(task)
+      lanes.push(gatesOf(given), {
+        task,
+        hints: hintsOf(given, clock),
+        order,
+        scope: new AsyncResource('millrace.doer'),
+      })
+      order += 1
+      alarm.pending(lanes.size)
+      if (available() <= 0) isFull = true
+      startRound()
+    },
+    done: () => (running === 0 && lanes.size === 0 ? Promise.resolve() : whenIdle.wait()),
+  }
+  if (inner.onAvailable === undefined) return doer
+  inner.onAvailable(() => {
+    isFull = true
+    startRound()
+    announce()
+  })
+  return { ...doer, onAvailable: whenAvailable.subscribe }
+}
+
+/** What the inner doer is told: its own inner limits, if it has any, are not those of this one. */
+function hintsOf({ group, priority, createdAt }: RateTaskOptions, clock: Clock): WaitingTask['hints'] {
+  return {
+    ...(group !== undefined && { group }),
+    ...(priority !== undefined && { priority }),
+    createdAt: createdAt === undefined || Number.isNaN(createdAt) ? clock.now() : createdAt,
+  }
+}

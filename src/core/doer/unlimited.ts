@@ -1,0 +1,34 @@
+import { integerOption, optionsObject } from '../options.js'
+import type { Doer } from './doer.js'
+import { idle } from './idle.js'
+import { checkTask, startSoon } from './start.js'
+
+/** Options of {@link unlimitedDoer}. */
+export interface UnlimitedDoerOptions {
+  /** What `available()` always answers: how much an engine pulls at a time. Default: 256. */
+  readonly available?: number
+}
+
+const NEVER = (): void => {}
+
+/** A doer without a cap: every task starts at once. `available()` is constant, so it never rises and never wakes anybody. */
+export function unlimitedDoer(options?: UnlimitedDoerOptions): Doer {
+  const given = optionsObject('unlimitedDoer', options, ['available'])
+  const available = integerOption('unlimitedDoer.available', given.available, { min: 0, default: 256 })
+  const whenIdle = idle()
+  let running = 0
+  const settled = (): void => {
+    running -= 1
+    if (running === 0) whenIdle.reached()
+  }
+  return {
+    available: () => available,
+    do(task) {
+      checkTask(task)
+      running += 1
+      startSoon(task, settled)
+    },
+    done: () => (running === 0 ? Promise.resolve() : whenIdle.wait()),
+    onAvailable: () => NEVER,
+  }
+}
