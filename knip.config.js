@@ -1,0 +1,20 @@
+import { doors } from './scripts/lib/doors.mjs'
+
+/** @type {import('knip').KnipConfig} */
+export default {
+  // What a door lists is used by users; everything else must be used by us. `!` marks what also runs in production.
+  entry: [
+    ...doors().map((door) => `${door.source}!`),
+    'scripts/*.mjs',
+    'bench/*.bench.ts',
+    'examples/*.ts',
+    'test/types/*.test-d.ts',
+  ],
+  project: ['src/**/*.{ts,tsx}!', 'scripts/**/*.mjs', 'test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
+  // Programs of the system; those of npm packages must be listed in package.json.
+  ignoreBinaries: ['apt-get', 'flock'],
+  // Called by its path in test/package, since it has no API of its own.
+  ignoreDependencies: ['@arethetypeswrong/cli'],
+  // A type that only its own file names is still part of what that file says.
+  ignoreExportsUsedInFile: { interface: true, type: true },
+}

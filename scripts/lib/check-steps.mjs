@@ -1,0 +1,12 @@
+import { testStep } from './test-run.mjs'
+
+/** What `npm run check` runs, the longest first so that two at a time end together. */
+export function checkSteps() {
+  return [
+    testStep('fast'),
+    { name: 'types and type tests', command: 'tsc', args: ['-p', '.'] },
+    { name: 'format and lint', command: 'biome', args: ['check', '--error-on-warnings', '.'] },
+    { name: 'unused files and exports', command: 'knip', args: [] },
+    { name: 'import direction', command: process.execPath, args: ['scripts/imports.mjs'] },
+  ]
+}

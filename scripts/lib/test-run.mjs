@@ -1,0 +1,44 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { root } from './root.mjs'
+import { tallyOf } from './tally.mjs'
+
+/** @param {'fast' | 'slow'} project */
+const reportFile = (project) => join(root, '.cache', 'results', `${project}.json`)
+
+/**
+ * The step that runs one vitest project and leaves a report to count.
+ * @param {'fast' | 'slow'} project
+ * @returns {import('./steps.mjs').Step}
+ */
+export function testStep(project) {
+  // An old report must not stand in for a run that died before it wrote one.
+  rmSync(reportFile(project), { force: true })
+  return {
+    name: `${project} tests`,
+    command: 'vitest',
+    args: [
+      'run',
+      '--project',
+      project,
+      '--reporter=default',
+      '--reporter=json',
+      `--outputFile.json=${reportFile(project)}`,
+    ],
+    isShown: project === 'slow',
+  }
+}
+
+/**
+ * Counts the last run of a project.
+ * @param {'fast' | 'slow'} project
+ */
+export function tallyOfRun(project) {
+  let text
+  try {
+    text = readFileSync(reportFile(project), 'utf8')
+  } catch {
+    return tallyOf(undefined)
+  }
+  return tallyOf(JSON.parse(text))
+}

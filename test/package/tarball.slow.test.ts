@@ -1,0 +1,172 @@
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, relative, sep } from 'node:path'
+import { publint } from 'publint'
+import { formatMessage } from 'publint/utils'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { doors } from '../../scripts/lib/doors.mjs'
+import { npm } from '../../scripts/lib/packages.mjs'
+import { root } from '../../scripts/lib/root.mjs'
+import { NODES, type NodeProgram, nodeOf } from './other-node.js'
+
+const bin = (name: string) => join(root, 'node_modules', '.bin', name)
+
+let folder = ''
+let tarball = ''
+let packed: readonly string[] = []
+
+/** Packs what the build made, and installs it into a folder that has nothing else. */
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-package-'))
+  const pack = quietNpm(['pack', '--json', '--pack-destination', folder], root)
+  const [{ filename, files }] = JSON.parse(pack) as [{ filename: string; files: { path: string }[] }]
+  tarball = join(folder, filename)
+  packed = files.map((file) => file.path).sort()
+  writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
+  quietNpm(['install', '--no-audit', '--no-fund', tarball], folder)
+  copyFileSync(join(root, 'test', 'package', 'probe.mjs'), join(folder, 'probe.mjs'))
+})
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function quietNpm(args: readonly string[], cwd: string): string {
+  const { status, stdout, stderr } = npm(args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+  if (status !== 0) throw new Error(`npm ${args.join(' ')} failed: ${String(stderr)}`)
+  return String(stdout)
+}
+
+describe('the packed tarball', () => {
+  it('has what the sources make, and nothing else', () => {
+    expect(packed).toEqual(expectedFiles())
+  })
+
+  it('does not know where it was built', () => {
+    const telling = packed
+      .filter((file) => file.startsWith('dist/'))
+      .filter((file) => readFileSync(join(folder, 'node_modules', 'millrace', file), 'utf8').includes(root))
+
+    expect(telling).toEqual([])
+  })
+
+  it('is clean for publint', async () => {
+    const bytes = readFileSync(tarball)
+    const { messages, pkg } = await publint({
+      pack: { tarball: bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) },
+      strict: true,
+    })
+
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([])
+  })
+
+  it('resolves to the right types everywhere, by attw', () => {
+    const { status, stdout } = spawnSync(bin('attw'), [tarball, '--profile', 'esm-only', '--no-emoji'], {
+      encoding: 'utf8',
+    })
+
+    expect(status, stdout).toBe(0)
+  })
+})
+
+describe('the types of the installed package', () => {
+  const resolutions = {
+    nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
+    bundler: { module: 'esnext', moduleResolution: 'bundler' },
+  }
+
+  for (const [name, options] of Object.entries(resolutions)) {
+    it(`are found and sound under ${name}`, () => {
+      const consumer = join(folder, `consumer-${name}.ts`)
+      writeFileSync(consumer, consumerOf('import * as'))
+      const files = [consumer]
+      if (name === 'nodenext') {
+        const commonJs = join(folder, `consumer-${name}.cts`)
+        writeFileSync(commonJs, consumerOf('import'))
+        files.push(commonJs)
+      }
+      expect(compile(name, options, files)).toEqual({ status: 0, output: '' })
+    })
+  }
+
+  it('are really looked at', () => {
+    const consumer = join(folder, 'mistaken.ts')
+    writeFileSync(consumer, `import { noSuchExport } from 'millrace'\nexport const x: number = noSuchExport\n`)
+
+    expect(compile('mistaken', resolutions.nodenext, [consumer]).output).toMatch(/TS2305.*noSuchExport/)
+  })
+})
+
+describe.each(Object.keys(NODES).map((major) => Number(major) as keyof typeof NODES))('on Node %i', (major) => {
+  let node: NodeProgram
+
+  beforeAll(() => {
+    node = nodeOf(major)
+  })
+
+  for (const { name } of doors()) {
+    it(`${name} opens by import and by require, with the same names`, ({ skip }) => {
+      if (node.kind === 'none') return skip(node.reason)
+      const imported = open(node.path, name, 'import')
+      const required = open(node.path, name, 'require')
+
+      expect(imported.names.length).toBeGreaterThan(0)
+      expect(required.names).toEqual(imported.names)
+    })
+  }
+})
+
+/** Opens a door in a process of its own, which must end by itself, print nothing and leave nothing behind. */
+function open(node: string, door: string, how: 'import' | 'require'): { readonly names: readonly string[] } {
+  const report = join(folder, 'report.json')
+  rmSync(report, { force: true })
+  const { status, signal, stdout, stderr } = spawnSync(node, ['probe.mjs', door, report, how], {
+    cwd: folder,
+    encoding: 'utf8',
+    timeout: 30_000,
+  })
+  expect({ how, status, signal, stdout, stderr }).toEqual({ how, status: 0, signal: null, stdout: '', stderr: '' })
+  const { names, left } = JSON.parse(readFileSync(report, 'utf8')) as { names: string[]; left: string[] }
+  expect({ how, left }).toEqual({ how, left: [] })
+  return { names }
+}
+
+/** What the package must hold: two files for every module of `src`, every other file of `src`, and four of the root. */
+function expectedFiles(): readonly string[] {
+  const files = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']
+  for (const entry of readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue
+    const path = relative(join(root, 'src'), join(entry.parentPath, entry.name)).split(sep).join('/')
+    const stem = path.replace(/\.tsx?$/, '')
+    if (stem === path) files.push(`dist/${path}`)
+    else files.push(`dist/${stem}.js`, `dist/${stem}.d.ts`)
+  }
+  return files.sort()
+}
+
+/** A program that imports every door, and fails to compile where a door is untyped. */
+function consumerOf(importing: 'import' | 'import * as'): string {
+  const lines = doors().map(({ name }, i) =>
+    importing === 'import' ? `import door${i} = require('${name}')` : `import * as door${i} from '${name}'`,
+  )
+  doors().forEach((_, i) => {
+    lines.push('// @ts-expect-error: a door without types would let this through', `door${i}.noSuchExport`)
+  })
+  return `${lines.join('\n')}\n`
+}
+
+function compile(name: string, options: object, files: readonly string[]): { status: number | null; output: string } {
+  const config = join(folder, `tsconfig.${name}.json`)
+  const compilerOptions = {
+    ...options,
+    target: 'es2022',
+    strict: true,
+    noEmit: true,
+    // The user's compiler looks into our declarations too.
+    skipLibCheck: false,
+    types: ['node'],
+    typeRoots: [join(root, 'node_modules', '@types')],
+  }
+  writeFileSync(config, JSON.stringify({ compilerOptions, files }))
+  const { status, stdout, stderr } = spawnSync(bin('tsc'), ['-p', config], { cwd: folder, encoding: 'utf8' })
+  return { status, output: `${stdout}${stderr}` }
+}
