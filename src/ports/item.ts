@@ -21,13 +21,17 @@ export interface RetryPolicy {
  * One item as it stands on a queue: plain JSON, a wire contract. Backends read the named fields into columns and keep
  * the rest, so that unknown fields survive a re-push. Only `id`, `type`, `groupId` and `input` are required to run.
  */
-export interface Envelope {
+export interface Envelope extends EnvelopeHead {
+  /** The input as text, encoded by the type's codec. */
+  readonly input: string
+}
+
+/** An envelope without its payload: all that lists and waiters ever load. */
+export interface EnvelopeHead {
   readonly v?: 1
   readonly id: string
   readonly type: string
   readonly groupId: string
-  /** The input as text, encoded by the type's codec. */
-  readonly input: string
   /** When it was first enqueued; only a redrive changes it. */
   readonly queueAt: At
   /** The earliest start of this delivery. */

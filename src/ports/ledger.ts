@@ -1,6 +1,6 @@
 import type { FailureClass } from '../core/failure.js'
 import type { At, Maybe, Ms } from '../core/time.js'
-import type { Attempt, Claimed, Ending, Envelope, Hold, Lease, Status } from './item.js'
+import type { Attempt, Claimed, Ending, Envelope, EnvelopeHead, Hold, Lease, Status } from './item.js'
 import type { CommitResult, GroupValue, Settlement } from './settlement.js'
 import type { ItemStateWord } from './words.js'
 
@@ -23,13 +23,15 @@ export interface ClaimReply {
   readonly at: At
   /** Bodies that are not envelopes: removed from the queue, reported by the engine. */
   readonly unreadable?: readonly { readonly queue: string; readonly body: string }[]
+  /** Items that arrived before their time and were pushed again with what is left. Only on plain queues. */
+  readonly rescheduled?: readonly { readonly envelope: Envelope; readonly byMs: Ms }[]
   /** Queues that could not be asked. The others were. */
   readonly failed?: readonly { readonly queue: string; readonly error: unknown }[]
 }
 
 /** An item as people and waiters see it. The payload is left out; `result` and `error` are there once it ended. */
 export interface ItemView {
-  readonly envelope: Omit<Envelope, 'input'>
+  readonly envelope: EnvelopeHead
   readonly queue?: string
   readonly status: Status
   readonly ending?: Ending
@@ -121,6 +123,8 @@ export interface Ledger {
   onReady(wake: (queue: string, dueAt?: At) => void): () => void
   onInbox(inbox: string, hear: (what: Settled) => void): () => void
   readonly inspect?: Inspect
+  /** Only where what was accepted dies with this process: how much of it has not ended. A process that owes some stays. */
+  unfinished?(): number
   /** Commit inside the user's own database transaction. */
   enlist?(tx: unknown): { commit(batch: readonly Settlement[]): Promise<readonly CommitResult[]> }
 }

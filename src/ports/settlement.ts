@@ -105,10 +105,18 @@ export interface GroupValue {
   readonly version: number
 }
 
+/** A group whose last open item settled. */
+export interface ClosedGroup {
+  readonly groupId: string
+  readonly value?: string
+  /** Somebody had registered to hear of it: it is no orphan. */
+  readonly watched?: boolean
+}
+
 /** What became of one settlement of a batch. One bad settlement never fails its neighbours. */
 export type CommitResult =
   /** It happened, now. `closed`: the groups whose count it brought to 0. */
-  | { readonly kind: 'applied'; readonly closed: readonly { readonly groupId: string; readonly value?: string }[] }
+  | { readonly kind: 'applied'; readonly closed: readonly ClosedGroup[] }
   /** It had happened before (the reply was lost), or the id exists: `id` is the receipt. */
   | { readonly kind: 'repeated'; readonly id: string }
   /** The lease or the status moved on: nothing happened, and the run's signal must fire. */

@@ -1,0 +1,124 @@
+import { integerOption, OptionTypeError, optionsObject } from '../../core/options.js'
+import { own } from '../../ports/native.js'
+import type { Backend, Queue } from '../../ports/ports.js'
+import type { Shelf } from './book.js'
+import { Books } from './books.js'
+import { ItemRecord } from './item-record.js'
+import { KeySpace } from './key-space.js'
+import { memoryLedger } from './ledger.js'
+import { memoryPubSub } from './pubsub.js'
+import { type MemoryQueueKeeping, resolveKeeping } from './queue.js'
+import { type MemoryQueue, queuePort, withHidden } from './queue-port.js'
+import { Queues } from './queues.js'
+import { Signals } from './signals.js'
+import { type MemoryStore, storePort } from './store.js'
+import { DEFAULT_QUEUE } from './stored.js'
+import { type MemoryOptions, timeOf } from './time.js'
+
+export interface MemoryBackendOptions extends MemoryOptions {
+  /** How the queues are kept: with `file` they survive the process. Store and pub/sub stay in memory. */
+  readonly queue?: MemoryQueueKeeping
+  /** Further queues to have from the start. Any other name begins to exist when it is first asked for. */
+  readonly named?: readonly string[]
+  /** Largest item, result or group value, in bytes. Default: 1 MiB. */
+  readonly maxItemBytes?: number
+  /** How many ended items are kept at most; those that would expire first leave first. Default: 500 000. */
+  readonly maxEnded?: number
+}
+
+/** Three ports in memory, made together, and a native ledger behind them. */
+export interface MemoryBackend extends Backend {
+  readonly queue: MemoryQueue
+  readonly store: MemoryStore
+  named(queue: string): MemoryQueue
+  close(): Promise<void>
+}
+
+/**
+ * Everything in this process: for tests, for a first evening, and for one process that needs no server. With
+ * `{ queue: { file } }` accepted work survives the process.
+ *
+ * One key space serves both ways of using it. A system on these very ports works natively: records instead of texts, and
+ * every settlement atomic. A system that wraps a port works on the plain path, over the same keys and queues, and both see
+ * each other's work.
+ *
+ * @example
+ * ```ts
+ * const backend = memoryBackend({ queue: { file: './work.queue' } })
+ * const work = createWork({ backend, work: [sendInvoice] as const })
+ * ```
+ */
+export function memoryBackend(options?: MemoryBackendOptions): MemoryBackend {
+  const given = optionsObject('memoryBackend', options, ['now', 'clock', 'queue', 'named', 'maxItemBytes', 'maxEnded'])
+  const time = timeOf(given, 'memoryBackend')
+  const maxItemBytes = integerOption('memoryBackend.maxItemBytes', given.maxItemBytes, {
+    min: 1_024,
+    default: 1_048_576,
+  })
+  const maxEnded = integerOption('memoryBackend.maxEnded', given.maxEnded, { min: 1, default: 500_000 })
+  const names = namesOf(given.named)
+
+  const queues = new Queues(time, resolveKeeping(given.queue, 'memoryBackend.queue'))
+  const books = new Books()
+  const keys = new KeySpace(time, (key) => books.viewOf(key))
+  const pubsub = memoryPubSub()
+  const signals = new Signals(pubsub)
+  const shelf: Shelf = {
+    keys,
+    queues,
+    signals,
+    maxEnded,
+    settled() {
+      queues.file?.flush()
+      signals.flush()
+    },
+  }
+  queues.rules = () => books.rules()
+  // What was in the file has no record yet: a ledger that looks for an item looks into these first.
+  for (const queue of queues.all()) for (const message of queue.messages()) queues.markUnread(message)
+
+  const ports = new Map<string, MemoryQueue>()
+  const queuesByPort = new Map<Queue, string>()
+  const named = (name: string): MemoryQueue => {
+    checkName(name, 'named(queue)')
+    let port = ports.get(name)
+    if (port === undefined) {
+      port = queuePort(queues.named(name), time, {
+        pushed(queue, message) {
+          queues.markUnread(message)
+          signals.ready(queue, message.dueAt, time.wall())
+        },
+        acked(message) {
+          queues.markRead(message)
+          if (message.owner instanceof ItemRecord) message.owner.keeper.acked(message.owner, time.wall())
+        },
+        settled: shelf.settled,
+      })
+      ports.set(name, port)
+      queuesByPort.set(port, name)
+    }
+    return port
+  }
+  const queue = named(DEFAULT_QUEUE)
+  for (const name of names) named(name)
+  const store = storePort(keys)
+  own({
+    queues: queuesByPort,
+    pubsub,
+    store,
+    open: ({ prefix }) => memoryLedger(books.open(prefix, shelf), maxItemBytes, time),
+  })
+  const close = async (): Promise<void> => queues.file?.close()
+  return withHidden({ queue, pubsub, store }, { named, close, [Symbol.asyncDispose]: close })
+}
+
+function namesOf(named: readonly string[] | undefined): readonly string[] {
+  if (named === undefined) return []
+  if (!Array.isArray(named)) throw new OptionTypeError('memoryBackend.named', 'a list of queue names', named)
+  for (const name of named) checkName(name, 'memoryBackend.named')
+  return named
+}
+
+function checkName(name: unknown, where: string): void {
+  if (typeof name !== 'string' || name === '') throw new OptionTypeError(where, 'a non-empty string', name)
+}

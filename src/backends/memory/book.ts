@@ -1,0 +1,343 @@
+import type { At, Ms } from '../../core/time.js'
+import { readEnvelope } from '../../ports/envelope.js'
+import type { Envelope } from '../../ports/item.js'
+import { type Keys, keysOf } from '../../ports/plain/keys.js'
+import { readState } from '../../ports/plain/state.js'
+import { AuditLog } from './audit-log.js'
+import type { DeadLettered } from './dead-letters.js'
+import { Gates } from './gates.js'
+import { GroupRecord } from './group-record.js'
+import { adoptGroup } from './group-text.js'
+import { ItemRecord, stateOfRecord } from './item-record.js'
+import { applyStateText, envelopeFromState, isOver } from './item-text.js'
+import type { KeySpace, TextCount } from './key-space.js'
+import { Lane } from './lane.js'
+import type { Message } from './message.js'
+import type { MessageQueue } from './message-queue.js'
+import { Pauses } from './pauses.js'
+import type { Queues } from './queues.js'
+import type { Signals } from './signals.js'
+import { classTrait, fingerprintTrait, StateIndex, tagTrait } from './state-index.js'
+import { DEFAULT_QUEUE } from './stored.js'
+import { Workers } from './workers.js'
+
+/** How long a record is kept whose message somebody else took away, and a group whose end nobody dated. */
+export const DAY: Ms = 86_400_000
+
+/** An input longer than this is dropped when its item has succeeded: it is kept only to be run again. */
+const SMALL_INPUT = 1_024
+
+/** What the books of one backend share. */
+export interface Shelf {
+  readonly keys: KeySpace
+  readonly queues: Queues
+  readonly signals: Signals
+  /** A step is over: writes it down, then tells of it. */
+  readonly settled: () => void
+  /** How many ended items are kept at most. */
+  readonly maxEnded: number
+}
+
+/**
+ * All records under one prefix. A slot of the key space is either a text or a view of one of these; whoever reads a record
+ * looks for texts only while there are any, which on a system that is native throughout is never.
+ */
+export class Book {
+  readonly prefix: string
+  readonly names: Keys
+  readonly shelf: Shelf
+  readonly index: StateIndex
+  readonly gates: Gates
+  readonly pauses: Pauses
+  readonly workers = new Workers()
+  readonly log = new AuditLog()
+  /** Texts under keys that belong to records. */
+  readonly count: TextCount = { texts: 0 }
+  /** Ended items that were removed to make room, before their time. */
+  evicted = 0
+  readonly #items = new Map<string, ItemRecord>()
+  readonly #groups = new Map<string, GroupRecord>()
+  readonly #endedItems = new Lane<ItemRecord>(expiresBefore, kept)
+  readonly #endedGroups = new Lane<GroupRecord>(expiresBefore, kept)
+  constructor(prefix: string, shelf: Shelf) {
+    this.prefix = prefix
+    this.names = keysOf(prefix)
+    this.shelf = shelf
+    this.index = new StateIndex({
+      stateChanged: (record) => this.stateChanged(record),
+      gateTimedOut: (key) => this.gates.drop(key),
+      acked: (record, now) => this.#acked(record, now),
+    })
+    this.gates = new Gates(this)
+    this.pauses = new Pauses(this)
+  }
+
+  /** Items that have not ended. */
+  get open(): number {
+    return this.index.open
+  }
+
+  /** The record of an item, wherever it is known from. */
+  item(id: string, now: At): ItemRecord | undefined {
+    const record = this.#items.get(id)
+    if (record !== undefined) {
+      if (record.keepUntil > now || record.message !== undefined) return record
+      this.remove(record)
+    }
+    if (this.shelf.queues.unread.size > 0) {
+      this.readUnread(now)
+      const found = this.#items.get(id)
+      if (found !== undefined) return found
+    }
+    return this.count.texts > 0 ? this.#fromText(id, now) : undefined
+  }
+
+  /** The record as it stands in the book, with no look elsewhere. */
+  known(id: string): ItemRecord | undefined {
+    return this.#items.get(id)
+  }
+
+  /** Writes down a new item. Its message is told whose it is. */
+  add(envelope: Envelope, message: Message | undefined, queue: MessageQueue): ItemRecord {
+    const record = new ItemRecord(envelope, this.index.home(queue, envelope.type))
+    record.message = message
+    if (message !== undefined) message.owner = record
+    if (envelope.tags !== undefined && envelope.tags.length > 0)
+      record.withExtras().facets = this.index.facets(record, traitsOf(record))
+    this.#items.set(record.id, record)
+    this.index.enter(record, stateOfRecord(record))
+    return record
+  }
+
+  remove(record: ItemRecord): void {
+    this.#items.delete(record.id)
+    this.index.leave(record)
+    this.#endedItems.remove(record, record.keepSlot)
+    this.#detach(record)
+  }
+
+  stateChanged(record: ItemRecord): void {
+    this.index.move(record, stateOfRecord(record))
+  }
+
+  /** Its tags, its class or its last fingerprint changed. */
+  traitsChanged(record: ItemRecord): void {
+    this.index.relist(record, traitsOf(record))
+  }
+
+  /** It has ended: kept until then, and the oldest make room. */
+  keep(record: ItemRecord, keepUntil: At): void {
+    this.#endedItems.remove(record, record.keepSlot)
+    record.keepUntil = keepUntil
+    if (keepUntil !== Number.POSITIVE_INFINITY || record.hasEnded) this.#endedItems.add(record)
+    while (this.#endedItems.size > this.shelf.maxEnded) {
+      this.evicted += 1
+      this.remove(this.#endedItems.peek()!)
+    }
+  }
+
+  /** It is open again: nothing removes it. */
+  unkeep(record: ItemRecord): void {
+    this.#endedItems.remove(record, record.keepSlot)
+    record.keepUntil = Number.POSITIVE_INFINITY
+  }
+
+  /** Drops the input of an item that succeeded, if it is worth dropping. */
+  shedInput(record: ItemRecord): void {
+    if (record.envelope.input.length <= SMALL_INPUT) return
+    record.envelope = { ...record.envelope, input: '' }
+    record.hasInput = false
+  }
+
+  group(id: string, now: At): GroupRecord | undefined {
+    const group = this.#groups.get(id)
+    if (group !== undefined) {
+      if (group.keepUntil > now) return group
+      this.#removeGroup(group)
+    }
+    return this.count.texts > 0 ? this.#groupFromText(id, now) : undefined
+  }
+
+  /** The group as it stands in the book, with no look elsewhere. */
+  knownGroup(id: string, now: At): GroupRecord | undefined {
+    const group = this.#groups.get(id)
+    return group !== undefined && group.keepUntil > now ? group : undefined
+  }
+
+  /** The group, made if it is not there. */
+  ensureGroup(id: string, now: At): GroupRecord {
+    const found = this.group(id, now)
+    if (found !== undefined) return found
+    const group = new GroupRecord(id)
+    this.#groups.set(id, group)
+    return group
+  }
+
+  keepGroup(group: GroupRecord, keepUntil: At): void {
+    this.#endedGroups.remove(group, group.keepSlot)
+    group.keepUntil = keepUntil
+    if (keepUntil !== Number.POSITIVE_INFINITY) this.#endedGroups.add(group)
+  }
+
+  /** Removes what has been kept long enough, in at most this many steps. */
+  sweep(now: At, steps: number): void {
+    for (let step = 0; step < steps; step += 1) {
+      const record = this.#endedItems.peek()
+      const group = this.#endedGroups.peek()
+      const isItemDue = record !== undefined && record.keepUntil <= now
+      const isGroupDue = group !== undefined && group.keepUntil <= now
+      if (!isItemDue && !isGroupDue) return
+      if (isItemDue) this.remove(record)
+      if (isGroupDue) this.#removeGroup(group)
+    }
+  }
+
+  /** Looks into the messages that came as text, so that they are items like any other. */
+  readUnread(now: At): void {
+    const { queues } = this.shelf
+    for (const queue of queues.all()) queue.promote(now)
+    for (let message = queues.unread.first(); message !== undefined; message = queues.unread.first()) {
+      queues.markRead(message)
+      const envelope = readEnvelope(message.body)
+      if (envelope === undefined || message.owner !== undefined) continue
+      const known =
+        this.#items.get(envelope.id) ?? (this.count.texts > 0 ? this.#fromText(envelope.id, now) : undefined)
+      if (known === undefined) this.adopt(envelope, message)
+      else if (known.message === undefined && !known.hasEnded) this.link(known, message, envelope)
+    }
+  }
+
+  /** The message carries this item from now on. */
+  link(record: ItemRecord, message: Message, envelope: Envelope): void {
+    this.#detach(record)
+    record.message = message
+    record.envelope = envelope
+    record.hasInput = true
+    message.fence = Math.max(message.fence, record.fence)
+    message.owner = record
+    this.unkeep(record)
+    this.stateChanged(record)
+  }
+
+  /** A record for a message that somebody else pushed. */
+  adopt(envelope: Envelope, message: Message): ItemRecord {
+    const record = this.add(envelope, message, this.shelf.queues.named(message.queueName))
+    record.isFound = true
+    record.fence = message.fence
+    message.carry(envelope, message.body)
+    return record
+  }
+
+  /** The native ledger has changed the item: texts about its state are old news. */
+  dropStateText(id: string): void {
+    if (this.count.texts > 0) this.shelf.keys.dropText(this.names.state(id))
+  }
+
+  /**
+   * The item runs here now. If a plain system had it, that one must find out: it looks for its own token before it settles.
+   * The text outlives the run, because the other may come late.
+   */
+  takeOver(id: string, token: string, now: At): void {
+    const { keys } = this.shelf
+    if (keys.text(this.names.state(id), now) === undefined) return
+    keys.dropText(this.names.state(id))
+    keys.keepText(this.names.run(id), token, now + DAY)
+  }
+
+  /** The item ends, begins again or goes: nothing that a plain system wrote of it holds any more. */
+  dropTexts(id: string): void {
+    if (this.count.texts === 0) return
+    const { keys } = this.shelf
+    for (const name of [this.names.state, this.names.result, this.names.error, this.names.cancel, this.names.heartbeat])
+      keys.dropText(name(id))
+  }
+
+  /** The dead letter of an item that a plain system parked: it has the envelope whole. */
+  deadLetterOf(
+    id: string,
+  ): { readonly queue: MessageQueue; readonly entry: DeadLettered; readonly envelope: Envelope } | undefined {
+    const quoted = JSON.stringify(id)
+    for (const queue of this.shelf.queues.all()) {
+      for (const entry of queue.dead.list) {
+        const { body } = entry
+        const envelope = body.includes(quoted) ? readEnvelope(body) : undefined
+        if (envelope?.id === id) return { queue, entry, envelope }
+      }
+    }
+    return undefined
+  }
+
+  /** Its message was taken out of the queue by a plain `ack`. */
+  #acked(record: ItemRecord, now: At): void {
+    record.message = undefined
+    if (record.hasEnded) {
+      if (record.keepUntil === Number.POSITIVE_INFINITY) this.keep(record, now + DAY)
+    } else if (record.isFound) this.remove(record)
+    else this.keep(record, now + DAY)
+    if (this.#items.get(record.id) === record) this.stateChanged(record)
+  }
+
+  #fromText(id: string, now: At): ItemRecord | undefined {
+    const { keys } = this.shelf
+    const text = keys.text(this.names.state(id), now)
+    const state = readState(text?.value)
+    if (state === undefined || text === undefined) return undefined
+    const record = this.add(
+      envelopeFromState(state),
+      undefined,
+      this.shelf.queues.named(state.marks?.queue ?? DEFAULT_QUEUE),
+    )
+    record.isFound = true
+    record.hasInput = false
+    record.fence = state.marks?.fence ?? 0
+    const hasResult = keys.text(this.names.result(id), now) !== undefined
+    applyStateText(record, state, isOver(state, hasResult))
+    const cancel = keys.text(this.names.cancel(id), now)
+    if (cancel !== undefined) record.withExtras().cancelled = cancel.value
+    this.keep(record, text.expiresAt)
+    this.traitsChanged(record)
+    this.stateChanged(record)
+    return record
+  }
+
+  #groupFromText(id: string, now: At): GroupRecord | undefined {
+    const group = adoptGroup(id, this.names, this.shelf.keys, now)
+    if (group === undefined) return undefined
+    this.#groups.set(id, group)
+    if (group.keepUntil !== Number.POSITIVE_INFINITY) this.#endedGroups.add(group)
+    return group
+  }
+
+  #removeGroup(group: GroupRecord): void {
+    group.isGone = true
+    this.#groups.delete(group.id)
+    this.#endedGroups.remove(group, group.keepSlot)
+  }
+
+  #detach(record: ItemRecord): void {
+    if (record.message?.owner === record) record.message.owner = undefined
+    record.message = undefined
+  }
+}
+
+function traitsOf(record: ItemRecord): string[] {
+  const traits = (record.envelope.tags ?? []).map(tagTrait)
+  const failure = record.extras?.class
+  if (failure !== undefined) traits.push(classTrait(failure))
+  const fingerprint = record.lastAttempt?.fingerprint
+  if (fingerprint !== undefined) traits.push(fingerprintTrait(fingerprint))
+  return [...new Set(traits)]
+}
+
+interface Kept {
+  keepUntil: At
+  keepSlot: number
+}
+
+function expiresBefore(a: Kept, b: Kept): boolean {
+  return a.keepUntil < b.keepUntil
+}
+
+function kept(one: Kept, slot: number): void {
+  one.keepSlot = slot
+}

@@ -1,0 +1,148 @@
+import { newToken } from '../../core/ids.js'
+import type { At, Ms } from '../../core/time.js'
+import { readEnvelope } from '../../ports/envelope.js'
+import type { Claimed, Envelope } from '../../ports/item.js'
+import type { ClaimAsk, ClaimReply } from '../../ports/ledger.js'
+import type { Book } from './book.js'
+import { ItemRecord } from './item-record.js'
+import { type Message, MessageLease } from './message.js'
+import type { MessageQueue } from './message-queue.js'
+import { isHeldByPlainGate } from './plain-gate.js'
+import { durationOf, type Time } from './time.js'
+
+/** So many messages that cannot be handed out are looked at in one claim: paused ones, strangers, ones that are over. */
+const MAX_PASSED_OVER = 1_024
+/** A second message of an item that somebody is running waits this long before it is looked at again. */
+const TWIN_WAIT: Ms = 1_000
+
+interface Round {
+  readonly ask: ClaimAsk
+  readonly now: At
+  readonly steady: Ms
+  readonly leaseMs: Ms
+  readonly items: Claimed[]
+  readonly unreadable: { readonly queue: string; readonly body: string }[]
+  passedOver: number
+}
+
+/** Frees what has lapsed, promotes what is due, and leases what is next, queue by queue. */
+export function claimItems(book: Book, ask: ClaimAsk, time: Time): ClaimReply {
+  const round: Round = {
+    ask,
+    now: time.wall(),
+    steady: time.steady(),
+    leaseMs: durationOf(ask.leaseMs),
+    items: [],
+    unreadable: [],
+    passedOver: 0,
+  }
+  let more = false
+  let nextDueAt = Number.POSITIVE_INFINITY
+  for (const { queue: name, max } of ask.from) {
+    const queue = book.shelf.queues.named(name)
+    queue.reclaim(round.steady, round.now)
+    queue.promote(round.now)
+    claimFrom(book, queue, max, round)
+    more ||= queue.nextReady() !== undefined
+    nextDueAt = Math.min(nextDueAt, queue.nextDueAt() ?? nextDueAt)
+  }
+  book.shelf.settled()
+  return {
+    items: round.items,
+    more,
+    at: round.now,
+    ...(nextDueAt === Number.POSITIVE_INFINITY ? undefined : { nextDueAt }),
+    ...(round.unreadable.length === 0 ? undefined : { unreadable: round.unreadable }),
+  }
+}
+
+function claimFrom(book: Book, queue: MessageQueue, max: number, round: Round): void {
+  const wanted = round.items.length + max
+  while (round.items.length < wanted && round.passedOver < MAX_PASSED_OVER) {
+    const message = queue.nextReady()
+    if (message === undefined) return
+    const record = recordOf(book, queue, message, round)
+    if (record === undefined) round.passedOver += 1
+    else round.items.push(leaseOut(book, queue, message, record, round))
+  }
+}
+
+/** The item of a message that can be handed out. Undefined: it has been dealt with and no longer stands in front. */
+function recordOf(book: Book, queue: MessageQueue, message: Message, round: Round): ItemRecord | undefined {
+  const { owner, envelope } = message
+  if (owner instanceof ItemRecord && owner.message === message && book.known(owner.id) === owner) {
+    if (!book.pauses.areNone && book.pauses.setAside(queue, owner.envelope.type, message, round.now)) {
+      book.stateChanged(owner)
+      return undefined
+    }
+    return owner
+  }
+  return stranger(book, queue, message, envelope ?? readEnvelope(message.body), round)
+}
+
+/** A message that the ledger did not push itself, or pushed under another prefix. */
+function stranger(
+  book: Book,
+  queue: MessageQueue,
+  message: Message,
+  envelope: Envelope | undefined,
+  round: Round,
+): ItemRecord | undefined {
+  const { now } = round
+  if (envelope === undefined) {
+    round.unreadable.push({ queue: queue.name, body: message.body })
+    discard(book, queue, message)
+    return undefined
+  }
+  // Of another prefix: there it is no longer to be found in a queue.
+  if (message.owner instanceof ItemRecord) message.owner.keeper.acked(message.owner, now)
+  book.shelf.queues.markRead(message)
+  const known = book.item(envelope.id, now)
+  if (known?.hasEnded === true) {
+    discard(book, queue, message)
+    return undefined
+  }
+  if (known?.message !== undefined && known.message !== message && known.message.place === 'leased') {
+    queue.refile(message, now, now + TWIN_WAIT, undefined)
+    return undefined
+  }
+  // Two messages of one item, and nobody runs it: one is enough.
+  if (known?.message !== undefined && known.message !== message) discard(book, known.queue, known.message)
+  if (known !== undefined) countPlainCrashes(known, message, envelope)
+  const record = known ?? book.adopt(envelope, message)
+  if (known !== undefined) book.link(known, message, envelope)
+  // A gate that a plain system opened: its item waits for it here as it would there.
+  if (book.count.texts > 0 && isHeldByPlainGate(book, record, message, now)) return undefined
+  return recordOf(book, queue, message, round)
+}
+
+/** A plain system counts crashes in the state, and one that still says "running" for this try is a crash nobody counted. */
+function countPlainCrashes(record: ItemRecord, message: Message, envelope: Envelope): void {
+  const counted = record.extras?.crashes ?? 0
+  const isNew = record.status === 'running' && record.envelope.attempt === envelope.attempt
+  message.crashes = Math.max(message.crashes, counted + (isNew ? 1 : 0))
+}
+
+/** Nothing can be done with it: it leaves the queue. */
+function discard(book: Book, queue: MessageQueue, message: Message): void {
+  queue.remove(message)
+  book.shelf.queues.markRead(message)
+}
+
+function leaseOut(book: Book, queue: MessageQueue, message: Message, record: ItemRecord, round: Round): Claimed {
+  const { ask, now } = round
+  const started = round.items.length < ask.startNow
+  const held = new MessageLease(newToken(), ask.worker, started, round.leaseMs, round.steady, now)
+  queue.lease(message, held)
+  record.status = 'running'
+  record.fence = message.fence
+  record.runAt = started ? now : undefined
+  if (book.count.texts > 0) book.takeOver(record.id, held.token, now)
+  book.stateChanged(record)
+  const lease = { id: record.id, queue: queue.name, token: held.token, fence: record.fence, until: held.until }
+  const { lapses, crashes, deliveries, gate } = message
+  const { envelope } = record
+  return gate === undefined
+    ? { lease, envelope, lapses, crashes, started, deliveries }
+    : { lease, envelope, lapses, crashes, started, deliveries, gate: { met: gate.met } }
+}

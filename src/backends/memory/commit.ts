@@ -1,0 +1,91 @@
+import type { At } from '../../core/time.js'
+import type { ClosedGroup, CommitResult, Settlement } from '../../ports/settlement.js'
+import { type Book, DAY } from './book.js'
+import { applyEffect, type Commit } from './effects.js'
+import { tellGroupWatchers } from './elsewhere.js'
+import { FLAG, type GroupRecord } from './group-record.js'
+import { guardResult } from './guards.js'
+import { refusalOf } from './refusals.js'
+import { claimFire } from './schedules.js'
+import type { Time } from './time.js'
+
+type Applied = Extract<CommitResult, { readonly kind: 'applied' }>
+
+const APPLIED: Applied = Object.freeze({ kind: 'applied', closed: Object.freeze([]) as Applied['closed'] })
+
+/** Applies a batch in one turn. Each settlement happens as a whole or not at all, and none of them disturbs the others. */
+export function commitBatch(
+  book: Book,
+  batch: readonly Settlement[],
+  maxItemBytes: number,
+  time: Time,
+): readonly CommitResult[] {
+  const commit: Commit = {
+    now: time.wall(),
+    steady: time.steady(),
+    index: 0,
+    keepMs: DAY,
+    guarded: undefined,
+    absent: undefined,
+    group: undefined,
+    moved: [],
+  }
+  const results: CommitResult[] = []
+  for (let index = 0; index < batch.length; index += 1) {
+    commit.index = index
+    results.push(settleOne(book, batch[index]!, maxItemBytes, commit))
+  }
+  closeGroups(book, commit, results)
+  book.sweep(commit.now, 2 * batch.length + 8)
+  book.shelf.settled()
+  return results
+}
+
+function settleOne(book: Book, { guard, effects }: Settlement, maxItemBytes: number, commit: Commit): CommitResult {
+  const { now } = commit
+  const stopped = guardResult(book, guard, commit) ?? refusalOf(book, effects, maxItemBytes, now)
+  if (stopped !== undefined) return stopped
+  if (guard.by === 'lease' && commit.guarded !== undefined) commit.guarded.settledBy = guard.lease.token
+  if (guard.by === 'fire') claimFire(book, guard.name, guard.at, now)
+  commit.keepMs = keepMsOf(effects)
+  for (let index = 0; index < effects.length; index += 1) applyEffect(book, effects[index]!, commit)
+  return APPLIED
+}
+
+/** A group is kept as long as the item whose end closes it. */
+function keepMsOf(effects: Settlement['effects']): number {
+  for (let index = 0; index < effects.length; index += 1) {
+    const effect = effects[index]!
+    if (effect.do === 'finish' || effect.do === 'park') return effect.keepMs
+  }
+  return DAY
+}
+
+/** Compares the counts with 0 once the whole batch has moved them: what one closes and the next opens stays open. */
+function closeGroups(book: Book, { moved, now }: Commit, results: CommitResult[]): void {
+  for (const group of moved) {
+    const by = group.movedBy
+    group.movedBy = -1
+    if (group.open > 0) {
+      if (group.keepUntil !== Number.POSITIVE_INFINITY) book.keepGroup(group, Number.POSITIVE_INFINITY)
+      group.done = undefined
+      continue
+    }
+    if (group.done !== undefined) continue
+    group.done = FLAG
+    book.keepGroup(group, now + group.keepMs)
+    const { closed } = results[by] as Applied
+    const one = closedGroup(book, group, now)
+    results[by] = { kind: 'applied', closed: closed.length === 0 ? [one] : [...closed, one] }
+    tellGroupWatchers(book, group)
+    book.shelf.signals.closed(group.id)
+  }
+}
+
+function closedGroup(book: Book, { id: groupId, value, watchers }: GroupRecord, now: At): ClosedGroup {
+  const { keys } = book.shelf
+  // A waiter on the plain path leaves a key.
+  const watched = watchers !== undefined || (keys.size > 0 && keys.text(book.names.wait(groupId), now) !== undefined)
+  if (!watched) return value === undefined ? { groupId } : { groupId, value }
+  return value === undefined ? { groupId, watched } : { groupId, value, watched }
+}

@@ -1,0 +1,85 @@
+import type { At } from '../../core/time.js'
+import { readState, type StoredState } from '../../ports/plain/state.js'
+import type { Book } from './book.js'
+import type { GroupRecord } from './group-record.js'
+import type { ItemRecord } from './item-record.js'
+import { applyStateText, isOver } from './item-text.js'
+
+/** A system on the plain path wrote the state of an item: its record follows, and whoever waits for it hears. */
+export function stateWritten(
+  book: Book,
+  id: string,
+  record: ItemRecord | undefined,
+  text: string,
+  expiresAt: At,
+  now: At,
+): void {
+  const state = readState(text)
+  if (state !== undefined) follow(book, id, record, state, hasResult(book, id, record, now), expiresAt, now)
+}
+
+/** It wrote a result: the last thing it does for a success, and what makes it one. */
+export function resultWritten(book: Book, id: string, record: ItemRecord | undefined, now: At): void {
+  const text = book.shelf.keys.text(book.names.state(id), now)
+  const state = readState(text?.value)
+  if (state?.status === 'success' && text !== undefined) follow(book, id, record, state, true, text.expiresAt, now)
+}
+
+export function cancelledElsewhere(book: Book, record: ItemRecord, reason: string | undefined): void {
+  record.withExtras().cancelled = reason
+  if (reason === undefined || record.holder === undefined) return
+  book.shelf.signals.tell(record.holder, record.id)
+  book.shelf.settled()
+}
+
+export function groupClosedElsewhere(book: Book, group: GroupRecord): void {
+  tellGroupWatchers(book, group)
+  book.shelf.settled()
+}
+
+/** Tells those who wait for the item, once. */
+export function tellWatchers(book: Book, record: ItemRecord): void {
+  const { signals } = book.shelf
+  const { waiter } = record.envelope
+  const watchers = record.extras?.watchers
+  if (waiter !== undefined) signals.tell(waiter, record.id)
+  if (watchers === undefined) return
+  for (const inbox of watchers) if (inbox !== waiter) signals.tell(inbox, record.id)
+  record.withExtras().watchers = undefined
+}
+
+export function tellGroupWatchers(book: Book, group: GroupRecord): void {
+  if (group.watchers === undefined) return
+  for (const inbox of group.watchers) book.shelf.signals.tellGroup(inbox, group.id)
+  group.watchers = undefined
+}
+
+function follow(
+  book: Book,
+  id: string,
+  record: ItemRecord | undefined,
+  state: StoredState,
+  hasItsResult: boolean,
+  expiresAt: At,
+  now: At,
+): void {
+  const isEnd = isOver(state, hasItsResult)
+  const hadEnded = record?.hasEnded === true
+  if (record !== undefined) {
+    applyStateText(record, state, isEnd)
+    // The run has begun: should its lease run out, that is a crash.
+    if (record.status === 'running' && record.message?.lease !== undefined) record.message.lease.started = true
+    if (isEnd) book.keep(record, expiresAt)
+    else if (hadEnded) book.unkeep(record)
+    book.traitsChanged(record)
+    book.stateChanged(record)
+  }
+  if (!isEnd || hadEnded) return
+  book.gates.ended(id, state.status === 'success', now)
+  if (record !== undefined) tellWatchers(book, record)
+  book.shelf.settled()
+}
+
+function hasResult(book: Book, id: string, record: ItemRecord | undefined, now: At): boolean {
+  return record?.result !== undefined || book.shelf.keys.text(book.names.result(id), now) !== undefined
+}

@@ -1,0 +1,68 @@
+import { crc32 } from 'node:zlib'
+import { MillraceError } from '../../core/error.js'
+import { applyOp, type Op, type Stored } from './stored.js'
+
+/** How every journal begins. A file that begins otherwise is a snapshot, or not ours. */
+export const JOURNAL_HEADER = 'millrace-queue 1\n'
+
+/**
+ * One record: a checksum, the changes of one step as JSON, and a newline, which JSON never contains. The changes of a step
+ * share a record, so that a write that was cut short undoes the whole step and never half of it.
+ */
+export function journalRecord(ops: readonly Op[]): string {
+  const text = JSON.stringify(ops)
+  return `${checksum(text)} ${text}\n`
+}
+
+export class QueueFileDamagedError extends MillraceError {
+  constructor(file: string, what: string, options?: ErrorOptions) {
+    super('QUEUE_FILE_DAMAGED', `${file}: ${what}`, { ...options, facts: { file } })
+  }
+}
+
+/** What came of reading a journal. */
+export interface Replayed {
+  /** The file ends in a record that was cut short: the process died while it wrote. */
+  readonly isTorn: boolean
+  /** What could not be read, from the first bad record on. */
+  readonly damaged: string | undefined
+}
+
+/** Applies a journal, given as pieces of text after its header, to `stored`. */
+export function replay(pieces: Iterable<string>, stored: Stored): Replayed {
+  let rest = ''
+  let bad: string | undefined
+  for (const piece of pieces) {
+    if (bad !== undefined) {
+      bad += piece
+      continue
+    }
+    rest += piece
+    let from = 0
+    for (let end = rest.indexOf('\n', from); end >= 0; end = rest.indexOf('\n', from)) {
+      const ops = readRecord(rest.slice(from, end))
+      if (ops === undefined) {
+        bad = rest.slice(from)
+        break
+      }
+      for (const op of ops) applyOp(stored, op)
+      from = end + 1
+    }
+    rest = bad === undefined ? rest.slice(from) : ''
+  }
+  if (bad === undefined) return { isTorn: rest !== '', damaged: undefined }
+  // A bad record with nothing behind it is one that was cut short, too: the disk may write its blocks in any order.
+  const isLast = bad.indexOf('\n') === bad.length - 1
+  return { isTorn: true, damaged: isLast ? undefined : bad }
+}
+
+function readRecord(line: string): readonly Op[] | undefined {
+  const text = line.slice(9)
+  if (line[8] !== ' ' || checksum(text) !== line.slice(0, 8)) return undefined
+  // The checksum holds, so this is what we wrote.
+  return JSON.parse(text) as readonly Op[]
+}
+
+function checksum(text: string): string {
+  return crc32(text).toString(16).padStart(8, '0')
+}

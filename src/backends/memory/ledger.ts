@@ -1,0 +1,49 @@
+import type { Ledger } from '../../ports/ledger.js'
+import type { Book } from './book.js'
+import { claimItems } from './claim.js'
+import { commitBatch } from './commit.js'
+import { extendLeases } from './extend.js'
+import { groupValue } from './group-record.js'
+import { inspectBook } from './inspect.js'
+import type { Time } from './time.js'
+import { viewOf } from './view-of.js'
+
+/**
+ * The native ledger of the memory backend. Every call does its work in one turn before it returns its promise, so that all
+ * of them are atomic, and none of them can be half done.
+ */
+export function memoryLedger(book: Book, maxItemBytes: number, time: Time): Ledger {
+  const { signals, queues } = book.shelf
+  return {
+    atomic: true,
+    limits: Object.freeze({ maxItemBytes, maxDelayMs: Number.POSITIVE_INFINITY }),
+    claim: async (ask) => claimItems(book, ask, time),
+    extend: async (held, leaseMs, me) => extendLeases(book, held, leaseMs, me, maxItemBytes, time),
+    commit: async (batch) => commitBatch(book, batch, maxItemBytes, time),
+    read: async (ids) => {
+      const now = time.wall()
+      for (const queue of queues.all()) queue.promote(now)
+      return ids.map((id) => {
+        const record = book.item(id, now)
+        return record === undefined ? undefined : viewOf(book, record, now)
+      })
+    },
+    groups: async (ids) => {
+      const now = time.wall()
+      return ids.map((id) => {
+        const group = book.group(id, now)
+        return group === undefined ? undefined : { ...groupValue(group), open: group.open }
+      })
+    },
+    watch: async (inbox, { ids, groups }) => {
+      const now = time.wall()
+      for (const id of ids) book.item(id, now)?.watch(inbox)
+      for (const id of groups) book.group(id, now)?.watch(inbox)
+    },
+    onReady: (wake) => signals.onReady(wake),
+    onInbox: (inbox, hear) => signals.onInbox(inbox, hear),
+    inspect: inspectBook(book, time),
+    // On a file, what was accepted outlives the process: nothing is owed then.
+    ...(queues.file === undefined ? { unfinished: () => book.open } : undefined),
+  }
+}

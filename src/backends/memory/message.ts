@@ -1,0 +1,122 @@
+import type { At, Ms } from '../../core/time.js'
+import { writeEnvelope } from '../../ports/envelope.js'
+import type { Envelope, Hold } from '../../ports/item.js'
+import type { GateDecision } from './gate-record.js'
+import { NO_SLOT } from './lane.js'
+
+/** Where in its queue a message stands. */
+export type Place = 'nowhere' | 'ready' | 'delayed' | 'held' | 'leased'
+
+/** The record of the item that a message carries, as far as its queue has to tell it something. */
+export interface MessageOwner {
+  /** Its time has come: it can be claimed. `freedFrom` is the hold that ended with it. */
+  becameReady(message: Message, freedFrom: Hold | undefined): void
+  /** Its lease ran out. */
+  lapsed(message: Message): void
+}
+
+/** One lease of a message. Apart from the message, because of many that wait only a few are leased. */
+export class MessageLease {
+  readonly token: string
+  /** The worker, where it said its name. */
+  readonly holder: string | undefined
+  started: boolean
+  /** On the steady clock. */
+  end: Ms
+  /** Where it was filed among the leases; a heartbeat moves only `end`. */
+  filedEnd: Ms
+  /** The end in wall time, for people. */
+  until: At
+  heartbeatAt: At | undefined = undefined
+  /** Its queue finds it by token. */
+  isIndexed = false
+
+  constructor(token: string, holder: string | undefined, started: boolean, leaseMs: Ms, steady: Ms, now: At) {
+    this.token = token
+    this.holder = holder
+    this.started = started
+    this.end = steady + leaseMs
+    this.filedEnd = this.end
+    this.until = now + leaseMs
+  }
+}
+
+/**
+ * One message of a queue: either a body that somebody pushed as text, or the envelope of an item, whose text is only made
+ * when somebody asks for it.
+ */
+export class Message {
+  /** Arrival: rises by one with every message, and names it in the journal. */
+  readonly no: number
+  /** The queue it stands in. */
+  queueName = ''
+  #body: string | undefined
+  #envelope: Envelope | undefined
+  readonly dedupeKey: string | undefined
+  priority: number
+  /** Ready from then on; Infinity: only when its hold goes. */
+  dueAt: At
+  hold: Hold | undefined = undefined
+  /** What its gate decided, once it has. */
+  gate: GateDecision | undefined = undefined
+
+  /** Leases of this try. */
+  deliveries = 0
+  /** Leases of the item, over all its tries: never falls. */
+  fence = 0
+  /** Leases that ran out. */
+  lapses = 0
+  /** Leases that ran out while the run had started. */
+  crashes = 0
+
+  place: Place = 'nowhere'
+  slot = NO_SLOT
+  /** Who has it, while it is leased. */
+  lease: MessageLease | undefined = undefined
+
+  owner: MessageOwner | undefined = undefined
+  /** Among the messages that nobody has looked into yet; see `Queues.unread`. */
+  unreadSlot = NO_SLOT
+  /** What it takes in the journal. */
+  journaled = 0
+
+  constructor(
+    no: number,
+    content: string | Envelope,
+    dueAt: At,
+    priority: number,
+    dedupeKey: string | undefined = undefined,
+  ) {
+    this.no = no
+    if (typeof content === 'string') {
+      this.#body = content
+      this.#envelope = undefined
+    } else {
+      this.#body = undefined
+      this.#envelope = content
+    }
+    this.dueAt = dueAt
+    this.priority = priority
+    this.dedupeKey = dedupeKey
+  }
+
+  get body(): string {
+    // A message has a body or an envelope from the start. The text is not kept: an item would then be in memory twice.
+    return this.#body ?? writeEnvelope(this.#envelope!)
+  }
+
+  get envelope(): Envelope | undefined {
+    return this.#envelope
+  }
+
+  /** It carries this now: what a body turned out to be, or the next try of the same item. */
+  carry(envelope: Envelope, body?: string): void {
+    this.#envelope = envelope
+    this.#body = body
+  }
+}
+
+/** Order of claim within one priority: due time, then arrival. */
+export function isDueBefore(a: Message, b: Message): boolean {
+  return a.dueAt === b.dueAt ? a.no < b.no : a.dueAt < b.dueAt
+}

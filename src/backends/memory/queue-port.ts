@@ -1,0 +1,140 @@
+import { MillraceError } from '../../core/error.js'
+import { newToken } from '../../core/ids.js'
+import { show } from '../../core/show.js'
+import type { Ms } from '../../core/time.js'
+import type { PulledWork, PushOptions, Queue } from '../../ports/ports.js'
+import type { DeadLettered } from './dead-letters.js'
+import { deadQueue } from './dead-queue.js'
+import { type Message, MessageLease } from './message.js'
+import type { MessageQueue } from './message-queue.js'
+import { durationOf, type Time } from './time.js'
+
+/** A queue in memory: every method is synchronous, and its dead letters can be read. */
+export interface MemoryQueue extends Queue {
+  push(body: string, options?: PushOptions): void
+  pop(max: number, visibility: Ms): PulledWork[]
+  heartbeat(pulled: PulledWork, visibility: Ms): boolean
+  ack(pulled: PulledWork): void
+  fail(pulled: PulledWork, delay?: Ms): void
+  deadLetter(body: string, error: string): void
+  /** Leased, visible, delayed and held bodies. */
+  size(): number
+  /** What was given up: a live array, the oldest first, bounded by `maxDead`. */
+  readonly dead: readonly DeadLettered[]
+  /** The dead letters as a queue to redrive from: `ack` takes one out of `dead`. */
+  deadQueue(): Queue
+  pushMany(bodies: readonly { readonly body: string; readonly options?: PushOptions }[]): void
+  ackMany(pulled: readonly PulledWork[]): void
+  heartbeatMany(pulled: readonly PulledWork[], visibility: Ms): readonly boolean[]
+}
+
+/** What a port tells its surroundings. */
+export interface PortHooks {
+  /** A body was pushed. Called before `settled`. */
+  pushed(queue: MessageQueue, message: Message): void
+  /** A message was taken out by its holder. Called before `settled`. */
+  acked(message: Message): void
+  /** A call has changed something: write it down, then wake whoever waits. */
+  settled(): void
+}
+
+/**
+ * The plain port of a queue: a bag of closures without `this`, so that a spread of it is a queue too. Members that the
+ * three-port contract does not know are not enumerable: a spread loses them, and with them a promise it could not keep.
+ */
+export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): MemoryQueue {
+  const pushOne = (body: string, options: PushOptions | undefined): boolean => {
+    checkBody(body)
+    const dedupeKey = options?.dedupeKey
+    if (dedupeKey !== undefined && queue.hasKey(dedupeKey)) return false
+    const now = time.wall()
+    const priority = options?.priority ?? 0
+    const dueAt = now + durationOf(options?.delay)
+    const message = queue.draft(body, dueAt, Number.isFinite(priority) ? priority : 0, dedupeKey)
+    queue.enter(message, now)
+    hooks.pushed(queue, message)
+    return true
+  }
+  const ackOne = (pulled: PulledWork): boolean => {
+    const message = queue.leasedBy(pulled.handle)
+    if (message === undefined) return false
+    queue.remove(message)
+    hooks.acked(message)
+    return true
+  }
+  const heartbeatOne = (pulled: PulledWork, visibility: Ms): boolean => {
+    const message = queue.leasedBy(pulled.handle)
+    if (message === undefined) return false
+    queue.extend(message, durationOf(visibility), time.steady(), time.wall())
+    return true
+  }
+
+  const port = {
+    push(body: string, options?: PushOptions): void {
+      if (pushOne(body, options)) hooks.settled()
+    },
+    pop(max: number, visibility: Ms): PulledWork[] {
+      const now = time.wall()
+      const steady = time.steady()
+      const leaseMs = durationOf(visibility)
+      queue.reclaim(steady, now)
+      queue.promote(now)
+      const taken: PulledWork[] = []
+      while (taken.length < max) {
+        const message = queue.nextReady()
+        if (message === undefined) break
+        const lease = new MessageLease(newToken(), undefined, false, leaseMs, steady, now)
+        queue.lease(message, lease)
+        queue.indexToken(message, lease)
+        taken.push({ body: message.body, handle: lease.token, attempt: message.deliveries })
+      }
+      hooks.settled()
+      return taken
+    },
+    heartbeat: heartbeatOne,
+    ack(pulled: PulledWork): void {
+      if (ackOne(pulled)) hooks.settled()
+    },
+    fail(pulled: PulledWork, delay?: Ms): void {
+      const message = queue.leasedBy(pulled.handle)
+      if (message === undefined) return
+      const now = time.wall()
+      const wait = durationOf(delay)
+      queue.refile(message, now, wait > 0 ? now + wait : undefined, undefined)
+      hooks.settled()
+    },
+    deadLetter(body: string, error: string): void {
+      queue.dead.add({ body, error })
+      hooks.settled()
+    },
+    size: (): number => queue.size,
+    dead: queue.dead.list,
+  }
+  const beyond = {
+    deadQueue: () => deadQueue(queue.dead, time, () => hooks.settled()),
+    pushMany(bodies: readonly { readonly body: string; readonly options?: PushOptions }[]): void {
+      // All or none: a bad body in the middle must not leave half of them behind.
+      for (const { body } of bodies) checkBody(body)
+      for (const { body, options } of bodies) pushOne(body, options)
+      hooks.settled()
+    },
+    ackMany(pulled: readonly PulledWork[]): void {
+      for (const one of pulled) ackOne(one)
+      hooks.settled()
+    },
+    heartbeatMany: (pulled: readonly PulledWork[], visibility: Ms) =>
+      pulled.map((one) => heartbeatOne(one, visibility)),
+  }
+  return withHidden(port, beyond)
+}
+
+function checkBody(body: unknown): void {
+  if (typeof body === 'string') return
+  throw new MillraceError('BAD_BODY', `push(body): body must be a string, got ${show(body)}. Encode it first.`)
+}
+
+/** Adds members that a spread does not copy. */
+export function withHidden<A extends object, B extends object>(shown: A, hidden: B): A & B {
+  for (const [name, value] of Object.entries(hidden)) Object.defineProperty(shown, name, { value, enumerable: false })
+  return shown as A & B
+}

@@ -1,0 +1,180 @@
+import type { At } from '../../core/time.js'
+import type { Hold } from '../../ports/item.js'
+import { type GateDecision, type GateRecord, tell } from './gate-record.js'
+
+/** A message as the file knows it. */
+export interface StoredMessage {
+  readonly no: number
+  readonly queue: string
+  readonly body: string
+  readonly dedupeKey: string | undefined
+  readonly priority: number
+  dueAt: At
+  deliveries: number
+  fence: number
+  lapses: number
+  crashes: number
+  lease: 'none' | 'taken' | 'started'
+  hold: Hold | undefined
+  gate: GateDecision | undefined
+}
+
+export interface StoredDeath {
+  readonly no: number
+  readonly queue: string
+  readonly body: string
+  readonly error: string
+}
+
+/** What a file holds once its records have been applied one after the other. */
+export interface Stored {
+  readonly messages: Map<number, StoredMessage>
+  readonly dead: Map<number, StoredDeath>
+  /** By prefix and key. */
+  readonly gates: Map<string, { readonly prefix: string; readonly gate: GateRecord }>
+  /** By prefix, kind and name. */
+  readonly pauses: Map<string, StoredPause>
+}
+
+export interface StoredPause {
+  readonly prefix: string
+  readonly what: 'queue' | 'type'
+  readonly name: string
+}
+
+/** One change, as it stands in the journal: a word and its arguments. `null` is Infinity where a time is meant. */
+export type Op =
+  | readonly ['put', PutFields]
+  | readonly ['lease', started: 0 | 1, ...nos: number[]]
+  | readonly ['lapse', ...nos: number[]]
+  | readonly ['gone', ...nos: number[]]
+  | readonly ['move', no: number, dueAt: At | null, hold?: Hold | null, gate?: GateDecision | null]
+  | readonly ['bury', queue: string, no: number, body: string, error: string]
+  | readonly ['exhume', no: number]
+  | readonly ['gate', prefix: string, GateFields]
+  | readonly ['tell', prefix: string, key: string, member: string, ok: 0 | 1]
+  | readonly ['ungate', prefix: string, key: string]
+  | readonly ['pause' | 'resume', prefix: string, what: 'queue' | 'type', name: string]
+
+/** Fields that have their usual value are left out. */
+export interface PutFields {
+  readonly no: number
+  readonly body: string
+  readonly dueAt: At | null
+  readonly queue?: string
+  readonly priority?: number
+  readonly dedupeKey?: string
+  readonly deliveries?: number
+  /** Where it is not the same as the deliveries. */
+  readonly fence?: number
+  readonly lapses?: number
+  readonly crashes?: number
+  readonly lease?: 'taken' | 'started'
+  readonly hold?: Hold
+  readonly gate?: GateDecision
+}
+
+export interface GateFields {
+  readonly key: string
+  readonly holds: string
+  readonly of: 'done' | 'success'
+  readonly need: number
+  readonly waiting: readonly string[]
+}
+
+export const DEFAULT_QUEUE = 'default'
+
+export function nothingStored(): Stored {
+  return { messages: new Map(), dead: new Map(), gates: new Map(), pauses: new Map() }
+}
+
+/** Applies one change. A word that a later version added is skipped: what we know of still counts. */
+export function applyOp(stored: Stored, op: Op): void {
+  switch (op[0]) {
+    case 'put':
+      stored.messages.set(op[1].no, fromPut(op[1]))
+      return
+    case 'lease':
+      for (const no of op.slice(2) as number[]) {
+        const message = stored.messages.get(no)
+        if (message === undefined) continue
+        message.deliveries += 1
+        message.fence += 1
+        message.lease = op[1] === 1 ? 'started' : 'taken'
+      }
+      return
+    case 'lapse':
+      for (const no of op.slice(1) as number[]) {
+        const message = stored.messages.get(no)
+        if (message !== undefined) lapse(message)
+      }
+      return
+    case 'gone':
+      for (const no of op.slice(1) as number[]) stored.messages.delete(no)
+      return
+    case 'move': {
+      const message = stored.messages.get(op[1])
+      if (message === undefined) return
+      message.lease = 'none'
+      message.dueAt = op[2] ?? Number.POSITIVE_INFINITY
+      message.hold = op[3] ?? undefined
+      message.gate = op[4] ?? undefined
+      return
+    }
+    case 'bury':
+      stored.dead.set(op[2], { queue: op[1], no: op[2], body: op[3], error: op[4] })
+      return
+    case 'exhume':
+      stored.dead.delete(op[1])
+      return
+    case 'gate':
+      stored.gates.set(`${op[1]}\n${op[2].key}`, {
+        prefix: op[1],
+        gate: { ...op[2], waiting: new Set(op[2].waiting) },
+      })
+      return
+    case 'tell': {
+      const found = stored.gates.get(`${op[1]}\n${op[2]}`)
+      if (found !== undefined) tell(found.gate, op[3], op[4] === 1)
+      return
+    }
+    case 'ungate':
+      stored.gates.delete(`${op[1]}\n${op[2]}`)
+      return
+    case 'pause':
+      stored.pauses.set(`${op[1]}\n${op[2]}\n${op[3]}`, { prefix: op[1], what: op[2], name: op[3] })
+      return
+    case 'resume':
+      stored.pauses.delete(`${op[1]}\n${op[2]}\n${op[3]}`)
+      return
+  }
+}
+
+/** Whoever held a lease is gone with the process that wrote the file. */
+export function endLeases(stored: Stored): void {
+  for (const message of stored.messages.values()) if (message.lease !== 'none') lapse(message)
+}
+
+function lapse(message: StoredMessage): void {
+  message.lapses += 1
+  if (message.lease === 'started') message.crashes += 1
+  message.lease = 'none'
+}
+
+function fromPut(fields: PutFields): StoredMessage {
+  return {
+    no: fields.no,
+    queue: fields.queue ?? DEFAULT_QUEUE,
+    body: fields.body,
+    dedupeKey: fields.dedupeKey,
+    priority: fields.priority ?? 0,
+    dueAt: fields.dueAt ?? Number.POSITIVE_INFINITY,
+    deliveries: fields.deliveries ?? 0,
+    fence: fields.fence ?? fields.deliveries ?? 0,
+    lapses: fields.lapses ?? 0,
+    crashes: fields.crashes ?? 0,
+    lease: fields.lease ?? 'none',
+    hold: fields.hold,
+    gate: fields.gate,
+  }
+}

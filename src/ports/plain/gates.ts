@@ -1,0 +1,179 @@
+import type { Ms } from '../../core/time.js'
+import { writeEnvelope } from '../envelope.js'
+import type { Effect } from '../settlement.js'
+import { allDone } from './call.js'
+import { countOf } from './counters.js'
+import { type Desk, deliver, keptFor, queueNamed } from './desk.js'
+import { hasEnded, readState, runOfState } from './state.js'
+
+type OpenGate = Extract<Effect, { do: 'openGate' }>
+type Push = Extract<Effect, { do: 'push' }>
+
+/** `gate:<key>`: the condition, and the item that it holds. */
+interface GateRecord {
+  readonly holds: string
+  readonly members: readonly string[]
+  readonly need: number
+  readonly of: 'done' | 'success'
+  /** Where and what to push when it is decided. Absent: the item was pushed elsewhere, and finds out when it is looked at. */
+  readonly queue?: string
+  readonly body?: string
+  readonly priority?: number
+}
+
+/** Both counts of a gate move in one step: endings below, good endings above. */
+const GOOD = 0x10_0000
+
+export type GateVerdict = { readonly met: boolean } | undefined
+
+/** What the counts say: met, impossible (`met: false`), or nothing yet. */
+export function verdictOn(gate: Pick<GateRecord, 'need' | 'of' | 'members'>, counted: number): GateVerdict {
+  const ended = counted % GOOD
+  const good = Math.floor(counted / GOOD)
+  const need = gate.need - (gate.of === 'done' ? ended : good)
+  const left = gate.members.length - ended
+  if (need <= 0) return { met: true }
+  return need > left ? { met: false } : undefined
+}
+
+/**
+ * Writes the gate down and registers it with its members, before anything looks at their states: whoever ends afterwards
+ * finds it, and whoever ended before is found by `checkGate`. Members that are pushed with the gate, and carry its key,
+ * find it without being told.
+ */
+export async function openGate(desk: Desk, gate: OpenGate, pushes: readonly Push[], lifeMs: Ms): Promise<void> {
+  const { keys, store, records } = desk
+  const members = [...new Set(gate.members)]
+  const item = pushes.find((push) => push.item.id === gate.holds)
+  const record: GateRecord = {
+    holds: gate.holds,
+    members,
+    need: gate.need,
+    of: gate.of,
+    ...(item === undefined ? {} : { queue: item.queue, body: writeEnvelope(item.item), priority: item.item.priority }),
+  }
+  const ttl = keptFor(desk, lifeMs)
+  await store.set(keys.gate(gate.key), JSON.stringify(record), ttl)
+  const carriers = new Set(pushes.filter((push) => push.item.gates?.includes(gate.key)).map((push) => push.item.id))
+  await allDone(
+    members
+      .filter((member) => !carriers.has(member))
+      .map((member) =>
+        records.update(keys.watch(member), ttl, (current) => {
+          const watching = readWatch(current)
+          return watching.includes(gate.key) ? undefined : JSON.stringify([...watching, gate.key])
+        }),
+      ),
+  )
+}
+
+/** Counts the members that have ended, and says what the gate has decided. Undefined: no such gate. */
+export async function checkGate(
+  desk: Desk,
+  key: string,
+  token: string,
+  /** The caller holds the item itself: nothing needs to be pushed. */
+  isAtHand = false,
+): Promise<{ readonly verdict: GateVerdict } | undefined> {
+  const { keys, store } = desk
+  const gate = readGate(await store.get(keys.gate(key)))
+  if (gate === undefined) return undefined
+  const ended = await endedMembers(desk, gate)
+  await allDone(ended.map(({ member, ok }) => count(desk, key, member, ok, token)))
+  const told = countOf(await store.get(keys.gateEnded(key))) ?? 0
+  // The count remembers members whose states have expired; the states know members whose count was lost in a crash.
+  const seen = { ended: ended.length, good: ended.filter(({ ok }) => ok).length }
+  const verdict = verdictOn(gate, mostOf(told, seen))
+  if (verdict !== undefined) await free(desk, key, gate, verdict, token, isAtHand)
+  return { verdict }
+}
+
+const mostOf = (counted: number, seen: { readonly ended: number; readonly good: number }): number =>
+  Math.max(Math.floor(counted / GOOD), seen.good) * GOOD + Math.max(counted % GOOD, seen.ended)
+
+/** The members whose outcome is final. A success counts once it is settled: before that its result may be missing. */
+async function endedMembers(desk: Desk, { members }: GateRecord): Promise<{ member: string; ok: boolean }[]> {
+  const { keys, store } = desk
+  const states = (await store.getAll(members.map((member) => keys.state(member)))).map(readState)
+  const ended = members.flatMap((member, i) => {
+    const state = states[i]
+    return state !== undefined && hasEnded(state.status) ? [{ member, state }] : []
+  })
+  const settled = await store.getAll(ended.map(({ member, state }) => keys.settled(member, runOfState(state))))
+  return ended
+    .filter(({ state }, i) => state.status === 'dead' || state.marks?.isResultless === true || settled[i] !== undefined)
+    .map(({ member, state }) => ({ member, ok: state.status === 'success' }))
+}
+
+/** A member ended. A gate that is not there yet will find its state. */
+export async function tellGate(desk: Desk, key: string, member: string, ok: boolean, token: string): Promise<void> {
+  const gate = readGate(await desk.store.get(desk.keys.gate(key)))
+  if (gate === undefined || !gate.members.includes(member)) return
+  const verdict = verdictOn(gate, (await count(desk, key, member, ok, token)) ?? 0)
+  if (verdict !== undefined) await free(desk, key, gate, verdict, token, false)
+}
+
+/** Keeps a gate that waits for long from expiring. */
+export async function refreshGate(desk: Desk, key: string, lifeMs: Ms): Promise<void> {
+  const { keys, store, counters } = desk
+  const record = await store.get(keys.gate(key))
+  if (record === undefined) return
+  const ttl = keptFor(desk, lifeMs)
+  await store.set(keys.gate(key), record, ttl)
+  await counters.increment(keys.gateEnded(key), 0, ttl)
+}
+
+/** The gates that want to hear when an item ends. */
+export function readWatch(text: string | undefined): readonly string[] {
+  if (text === undefined) return []
+  try {
+    const read: unknown = JSON.parse(text)
+    return Array.isArray(read) ? read.filter((one) => typeof one === 'string') : []
+  } catch {
+    return []
+  }
+}
+
+async function count(desk: Desk, key: string, member: string, ok: boolean, token: string): Promise<number | undefined> {
+  const { keys, counters } = desk
+  const by = ok ? GOOD + 1 : 1
+  const marker = keys.gateTold(key, member)
+  return (await counters.incrementOnce(keys.gateEnded(key), marker, by, keptFor(desk), token)).value
+}
+
+/**
+ * Decided: one delivery of the held item, now. Only one of those who see the verdict pushes it, and the same one again when
+ * its settlement is repeated; should it die in between, the item's own copy is looked at within a minute.
+ */
+async function free(
+  desk: Desk,
+  key: string,
+  gate: GateRecord,
+  verdict: { readonly met: boolean },
+  token: string,
+  isAtHand: boolean,
+): Promise<void> {
+  if (gate.queue === undefined || gate.body === undefined) return
+  const own = JSON.stringify({ ...verdict, token })
+  if ((await desk.store.claim(desk.keys.gateFreed(key), own, keptFor(desk))) !== own || isAtHand) return
+  await deliver(
+    desk,
+    queueNamed(desk, gate.queue),
+    gate.body,
+    { priority: gate.priority ?? 0 },
+    {
+      delayMs: 0,
+      key: `${gate.holds}:gate`,
+      wake: true,
+    },
+  )
+}
+
+function readGate(text: string | undefined): GateRecord | undefined {
+  if (text === undefined) return undefined
+  try {
+    return JSON.parse(text) as GateRecord
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,97 @@
+import { MillraceError } from '../../core/error.js'
+import { unreachable } from '../../core/unreachable.js'
+import type { Ledger } from '../ledger.js'
+import type { OpenedLedger } from '../native.js'
+import type { Ports, Queue } from '../ports.js'
+import type { CommitResult, Settlement } from '../settlement.js'
+import { act } from './act.js'
+import { begin } from './begin.js'
+import { outcomeOf } from './call.js'
+import { Claims, type PlainClaimReply } from './claim.js'
+import { type Desk, openDesk } from './desk.js'
+import { extend } from './extend.js'
+import { fire } from './fire.js'
+import { readGroup } from './groups.js'
+import { type PlainOptions, resolvePlainOptions } from './options.js'
+import { partsOf } from './parts.js'
+import { settleByLease } from './settle.js'
+import { submit, watchGroups } from './submit.js'
+import { readView } from './views.js'
+
+/** The ledger over plain ports, with what its claims can tell beyond the contract. */
+export interface PlainLedger extends Ledger {
+  claim(...ask: Parameters<Ledger['claim']>): Promise<PlainClaimReply>
+}
+
+/**
+ * Implements the ledger over any three ports by ordered steps that are safe to repeat: what was decided is written first, its
+ * consequences next, the ack last. Optional powers of the ports are used where they are there.
+ *
+ * What is weaker than a native ledger: a settlement is not atomic, only resumable; a lease that was lost is noticed by the
+ * queue's heartbeat or by the next holder's token, not by the commit itself; a handler runs again when its process dies
+ * before its outcome was written; without `incrementOnce` a crash between a marker and its count leaves the count
+ * unmoved; a dead letter may be buried twice; there is no history and no list of items.
+ *
+ * @example
+ * ```ts
+ * const { ledger, names } = overPlainPorts({ queue, pubsub, store }, [], { prefix: 'work:' })
+ * ```
+ */
+export function overPlainPorts(
+  ports: Ports,
+  perType: readonly Queue[] = [],
+  options?: PlainOptions,
+): Omit<OpenedLedger, 'foreign' | 'ledger'> & { readonly ledger: PlainLedger } {
+  const names = nameQueues(ports.queue, perType)
+  const byName = new Map([...names].map(([queue, name]) => [name, queue]))
+  const desk = openDesk(ports, byName, resolvePlainOptions(options))
+  const claims = new Claims(desk)
+  const ledger: PlainLedger = {
+    atomic: false,
+    limits: { maxItemBytes: Infinity, maxDelayMs: Infinity },
+    claim: (ask) => claims.claim(ask),
+    begin: (leases) => begin(desk, leases),
+    extend: (held, leaseMs) => extend(desk, held, leaseMs),
+    commit: (batch) => Promise.all(batch.map((settlement) => commitOne(desk, settlement))),
+    read: (ids) => Promise.all(ids.map((id) => readView(desk, id))),
+    groups: (ids) => Promise.all(ids.map((id) => readGroup(desk, id))),
+    watch: (_inbox, { groups }) => watchGroups(desk, groups),
+    onReady: (wake) => desk.bell.onReady(wake),
+    onInbox: (_inbox, hear) => desk.inbox.onInbox(hear),
+  }
+  return { ledger, names }
+}
+
+/** The default queue, then the others in their order; the same object is the same queue. */
+function nameQueues(queue: Queue, perType: readonly Queue[]): ReadonlyMap<Queue, string> {
+  const names = new Map<Queue, string>([[queue, 'default']])
+  for (const other of perType) if (!names.has(other)) names.set(other, `q${names.size}`)
+  return names
+}
+
+/** A settlement fails alone, as a value: its neighbours in the batch have their own answers. */
+async function commitOne(desk: Desk, settlement: Settlement): Promise<CommitResult> {
+  const outcome = await outcomeOf(apply(desk, settlement))
+  if (outcome.ok) return outcome.value
+  const { error } = outcome
+  if (error instanceof MillraceError && error.code === 'BAD_NAME')
+    return { kind: 'refused', code: 'BAD_NAME', message: error.message }
+  return { kind: 'failed', error }
+}
+
+async function apply(desk: Desk, { guard, effects }: Settlement): Promise<CommitResult> {
+  switch (guard.by) {
+    case 'lease':
+      return settleByLease(desk, guard.lease, effects)
+    case 'absent':
+      return submit(desk, guard.id, partsOf(effects))
+    case 'status':
+      return act(desk, guard, partsOf(effects))
+    case 'fire':
+      return fire(desk, guard, partsOf(effects))
+    case 'none':
+      return submit(desk, undefined, partsOf(effects))
+    default:
+      return unreachable(guard)
+  }
+}

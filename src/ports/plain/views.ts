@@ -1,0 +1,74 @@
+import { unreachable } from '../../core/unreachable.js'
+import type { ItemView } from '../ledger.js'
+import type { Desk } from './desk.js'
+import { envelopeOf, readState, type StoredState } from './state.js'
+
+/**
+ * An item as waiters see it. First its state alone, which is all there is to read while it waits; then what belongs to that
+ * state. A success shows once its result is there, because the result is what makes it final.
+ */
+export async function readView(desk: Desk, id: string): Promise<ItemView | undefined> {
+  const { keys, store } = desk
+  const state = readState(await store.get(keys.state(id)))
+  if (state === undefined) return withoutState(desk, id)
+  const view = viewOf(state)
+  switch (state.status) {
+    case 'pending':
+      return isStillHeld(desk, state, view)
+    case 'running': {
+      const progress = await store.get(keys.progress(id))
+      return { ...view, ...(progress === undefined ? {} : { progress }) }
+    }
+    case 'success': {
+      if (state.marks?.isResultless === true) return view
+      const result = await store.get(keys.result(id))
+      if (result !== undefined) return { ...view, result }
+      const { ending: _, endAt: __, ...open } = view
+      return { ...open, status: 'running' }
+    }
+    case 'dead': {
+      const error = (await store.get(keys.error(id))) ?? state.error
+      return { ...view, ...(error === undefined ? {} : { error }) }
+    }
+    default:
+      return unreachable(state.status)
+  }
+}
+
+function viewOf(state: StoredState): ItemView {
+  const { status, runAt, endAt, startAt, marks = {} } = state
+  const { queue, ending, class: failureClass, holder, crashes, gate, dueAt } = marks
+  const isPending = status === 'pending'
+  return {
+    envelope: envelopeOf(state),
+    status,
+    ...(queue === undefined ? {} : { queue }),
+    ...(ending === undefined ? {} : { ending }),
+    ...(failureClass === undefined ? {} : { class: failureClass }),
+    ...(isPending && gate !== undefined ? { hold: { by: 'gate', key: gate } } : {}),
+    ...(isPending ? dueOf(gate === undefined ? startAt : dueAt) : {}),
+    ...(status === 'running' && holder !== undefined ? { holder } : {}),
+    ...(runAt === undefined ? {} : { runAt }),
+    ...(endAt === undefined ? {} : { endAt }),
+    ...(crashes === undefined ? {} : { crashes }),
+  }
+}
+
+const dueOf = (dueAt: number | undefined) => (dueAt === undefined ? {} : { dueAt })
+
+/** A gate that has decided holds nobody, though the item's state does not know yet. */
+async function isStillHeld(desk: Desk, state: StoredState, view: ItemView): Promise<ItemView> {
+  const gate = state.marks?.gate
+  if (gate === undefined || (await desk.store.get(desk.keys.gateFreed(gate))) === undefined) return view
+  const { hold: _, ...free } = view
+  return { ...free, dueAt: state.startAt }
+}
+
+/** The state may have expired, or be corrupt, before the outcome: whoever waits for it still gets it. */
+async function withoutState(desk: Desk, id: string): Promise<ItemView | undefined> {
+  const { keys, store } = desk
+  const [result, error] = await store.getAll([keys.result(id), keys.error(id)])
+  const envelope = { id, type: '', groupId: '', queueAt: 0, startAt: 0, attempt: 1, priority: 0 }
+  if (result !== undefined) return { envelope, status: 'success', ending: 'done', result }
+  return error === undefined ? undefined : { envelope, status: 'dead', error }
+}

@@ -1,0 +1,63 @@
+import fc from 'fast-check'
+import { describe, it } from 'vitest'
+import { memoryBackend } from '../../src/backends/memory/index.js'
+import type { Clock } from '../../src/core/clock.js'
+import { ownedBy } from '../../src/ports/native.js'
+import { overPlainPorts } from '../../src/ports/plain/index.js'
+import { type Played, play } from './ledger-player.js'
+import { step } from './ledger-steps.js'
+
+const playedAThousandTimes = (maxLength: number, played: Played) =>
+  fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength, size: 'max' }), (steps) => play(played, steps)),
+    { numRuns: 1000 },
+  )
+
+/** The player's time, for code that wants a whole clock. Nothing played here ever waits. */
+const clockOf = (now: () => number): Clock => ({
+  now,
+  monotonic: now,
+  after: () => () => undefined,
+  sleep: () => new Promise(() => undefined),
+})
+
+// A thousand long stories take their time on a busy machine, and a failing one is shrunk for as long as it takes.
+const options = { timeout: 120_000 }
+
+describe('a ledger played against its model', options, () => {
+  it('gives the same answers and holds the same records, step by step, on the memory ledger', () =>
+    playedAThousandTimes(40, {
+      open: (now) => {
+        const owned = ownedBy(memoryBackend({ now }), [])
+        if (!('open' in owned)) throw new Error('the memory backend has a native ledger')
+        return owned.open({ prefix: 'work:' })
+      },
+    }))
+
+  it('gives the same answers on plain ports, as far as those promise them', () =>
+    playedAThousandTimes(25, {
+      isPlain: true,
+      open: (now) => {
+        const clock = clockOf(now)
+        const { queue, pubsub, store, named } = memoryBackend({ clock })
+        const whole = <Port extends object>(port: Port) =>
+          Object.fromEntries(Object.getOwnPropertyNames(port).map((name) => [name, port[name as keyof Port]])) as Port
+        const ports = { queue: whole(queue), pubsub: whole(pubsub), store: whole(store) }
+        const { ledger } = overPlainPorts(ports, [whole(named('bulk'))], { clock })
+        // The second queue is called q1 there, and bulk here.
+        const nameOf = (queue: string) => (queue === 'bulk' ? 'q1' : queue)
+        return {
+          ...ledger,
+          claim: (ask) =>
+            ledger.claim({ ...ask, from: ask.from.map(({ queue, max }) => ({ queue: nameOf(queue), max })) }),
+          commit: (batch) =>
+            ledger.commit(
+              batch.map(({ guard, effects }) => ({
+                guard,
+                effects: effects.map((e) => (e.do === 'push' ? { ...e, queue: nameOf(e.queue) } : e)),
+              })),
+            ),
+        }
+      },
+    }))
+})

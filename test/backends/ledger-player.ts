@@ -1,0 +1,467 @@
+import { expect } from 'vitest'
+import type { Claimed, Envelope, Lease } from '../../src/ports/item.js'
+import type { ItemView, Ledger, Settled } from '../../src/ports/ledger.js'
+import type { CommitResult, Effect, Settlement } from '../../src/ports/settlement.js'
+import { LedgerModel } from '../../src/testing/model/ledger-model.js'
+import type { Deed, Step } from './ledger-steps.js'
+
+const QUEUES = ['default', 'bulk'] as const
+const TYPES = ['t', 'u'] as const
+const INBOX = 'me'
+const WORKER = { id: 'w1', host: 'h', version: '1', types: [...TYPES], queues: [...QUEUES] }
+
+/** One lease as both sides know it: only the tokens differ. */
+interface Pair {
+  readonly real: Claimed
+  readonly model: Claimed
+}
+
+type Both = { readonly real: Settlement; readonly model: Settlement }
+
+/** A ledger to be compared, and what it does not promise. */
+export interface Played {
+  readonly open: (now: () => number) => Ledger
+  /**
+   * A ledger over plain ports: settlements of one batch go on at once, claims keep no order, a lapse shows only at the next
+   * claim, versions are hashes, and people's actions are not supported.
+   */
+  readonly isPlain?: boolean
+}
+
+/** Plays the steps on a ledger and on the model; compares every answer, and after each step everything that can be read. */
+export async function play(played: Played, steps: readonly Step[]): Promise<void> {
+  const player = new Player(played)
+  for (const step of steps) await player.play(step)
+}
+
+const PLAIN_DEEDS: readonly Deed['do'][] = ['enqueue', 'finish', 'append', 'park', 'retry', 'release', 'repeat', 'gate']
+const DAY = 86_400_000
+
+class Player {
+  #now = Date.UTC(2026, 0, 1)
+  #made = 0
+  readonly #real: Ledger
+  readonly #model: LedgerModel
+  readonly #held: Pair[] = []
+  readonly #settled: Both[] = []
+  readonly #ids = Array.from({ length: 12 }, (_, i) => `i${i}`)
+  /** The groups that items join now. */
+  readonly #groups = ['g0', 'g1', 'g2']
+  readonly #gates: string[] = []
+  readonly #heard: Settled[] = []
+  readonly #nudged: string[] = []
+  #paused = new Set<string>()
+  readonly #isPlain: boolean
+  readonly #enqueued = new Map<string, Both>()
+  /** What was read the time before. */
+  readonly #versions = new Map<string, { readonly real: number; readonly model: number }>()
+  /** As last read: what the group's value was folded on. */
+  readonly #realVersions = new Map<string, number>()
+  #firedAt: number | undefined
+
+  constructor({ open, isPlain = false }: Played) {
+    this.#isPlain = isPlain
+    this.#real = open(() => this.#now)
+    this.#model = new LedgerModel(() => this.#now)
+    this.#real.onInbox(INBOX, (what) => void this.#heard.push(what))
+    this.#real.onReady((queue) => void this.#nudged.push(queue))
+  }
+
+  async play(step: Step): Promise<void> {
+    this.#now += 1
+    switch (step.do) {
+      case 'commit':
+        if (!this.#isPlain) await this.#commit(step.deeds)
+        else
+          for (const deed of step.deeds) {
+            if (PLAIN_DEEDS.includes(deed.do)) await this.#commit([deed])
+            await this.#compareAll()
+          }
+        break
+      case 'claim':
+        await this.#claim(step)
+        break
+      case 'extend': {
+        const held = step.leases.flatMap((n) => this.#pair(n) ?? [])
+        const of = (side: 'real' | 'model') => held.map((pair) => ({ lease: pair[side].lease, started: step.started }))
+        if (this.#isPlain && !step.started) break
+        const answers = await this.#real.extend(of('real'), step.leaseMs, WORKER)
+        agree(answers, this.#model.extend(of('model'), step.leaseMs, WORKER))
+        break
+      }
+      case 'pass':
+        this.#now += step.ms
+        break
+    }
+    await this.#compareAll()
+  }
+
+  /** Everything that is there, all of it started: which of it comes first, and what is only prefetched, is not promised. */
+  async #claimAll(leaseMs: number): Promise<void> {
+    const from = QUEUES.map((queue) => ({ queue, max: 30 }))
+    const ask = { from, leaseMs, startNow: 60, worker: WORKER.id }
+    const real = await this.#real.claim(ask)
+    await this.#real.begin?.(real.items.map(({ lease }) => lease))
+    const model = this.#model.claim(ask)
+    const sorted = (items: readonly Claimed[]) =>
+      items
+        .toSorted((a, b) => (a.lease.id < b.lease.id ? -1 : 1))
+        .map(({ envelope, crashes, gate }) => ({ envelope, crashes, gate }))
+    expect(sorted(real.items)).toEqual(sorted(model.items))
+    for (const claimed of model.items)
+      this.#held.push({ real: real.items.find(({ lease }) => lease.id === claimed.lease.id)!, model: claimed })
+  }
+
+  async #claim({ queues, leaseMs, startNow }: Extract<Step, { do: 'claim' }>): Promise<void> {
+    if (this.#isPlain) return this.#claimAll(leaseMs)
+    const from = queues.map(({ queue, max }) => ({ queue: QUEUES[queue]!, max }))
+    const ask = { from, leaseMs, startNow, worker: WORKER.id }
+    const real = await this.#real.claim(ask)
+    const model = this.#model.claim(ask)
+    agree(real.items.map(comparable), model.items.map(comparable))
+    expect(real.at).toBe(model.at)
+    // `more` may be wrong only where a claim took all it asked for, and found nothing left.
+    const isFull = from.some(({ queue, max }) => model.items.filter((c) => c.lease.queue === queue).length === max)
+    if (model.more || !isFull) agree({ more: real.more }, { more: model.more })
+    if (this.#paused.size === 0 && model.nextDueAt !== undefined) expect(real.nextDueAt).toBe(model.nextDueAt)
+    for (const [i, claimed] of real.items.entries()) this.#held.push({ real: claimed, model: model.items[i]! })
+  }
+
+  async #commit(deeds: readonly Deed[]): Promise<void> {
+    const batch = deeds.flatMap((deed) => this.#settlement(deed) ?? [])
+    this.#heard.length = 0
+    this.#nudged.length = 0
+    this.#model.takeSignals()
+    const real = await this.#real.commit(batch.map((both) => both.real))
+    const model = this.#model.commit(batch.map((both) => both.model))
+    agree(
+      real.map((result) => this.#answer(result)),
+      model.map((result) => this.#answer(result)),
+    )
+    agree(closedOf(real), closedOf(model))
+    for (const [i, both] of batch.entries())
+      if (both.real.guard.by === 'lease' && model[i]?.kind === 'applied') this.#settled.unshift(both)
+    const { inboxes, ready } = this.#model.takeSignals()
+    if (this.#isPlain) {
+      // A group that has closed is over for plain ports: the next items join another.
+      for (const { groupId } of closedOf(model)) this.#groups[this.#groups.indexOf(groupId)] = this.#unique(groupId)
+      return
+    }
+    const mine = inboxes.filter(({ to }) => to === INBOX)
+    const sorted = (words: readonly string[]) => words.toSorted()
+    agree(sorted(this.#heard.flatMap(({ ids }) => ids)), sorted(mine.flatMap(({ what }) => what.ids)))
+    agree(sorted(this.#heard.flatMap(({ groups }) => groups)), sorted(mine.flatMap(({ what }) => what.groups)))
+    for (const { queue } of ready) expect(this.#nudged).toContain(queue)
+    for (const {
+      real: { effects },
+    } of batch)
+      for (const effect of effects) {
+        if (effect.do === 'pause') this.#paused.add(`${effect.what} ${effect.name}`)
+        if (effect.do === 'resume') this.#paused.delete(`${effect.what} ${effect.name}`)
+      }
+  }
+
+  #answer(result: CommitResult): object {
+    if (result.kind === 'applied') return { kind: 'applied' }
+    if (!this.#isPlain) return result
+    if (result.kind === 'conflict') return { ...result, now: { ...result.now, version: 0 } }
+    return result.kind === 'repeated' || result.kind === 'stale' ? { kind: 'not again' } : result
+  }
+
+  /** What the deed commits, on either side. Undefined: there is nothing to do it to. */
+  #settlement(deed: Deed): Both | undefined {
+    switch (deed.do) {
+      case 'enqueue': {
+        const { item: nth, group, type, queue, priority, delayMs, waits } = deed
+        const envelope = this.#envelope(this.#ids[nth % 12]!, {
+          type: TYPES[type]!,
+          groupId: this.#groups[group]!,
+          priority,
+        })
+        const made = same(enqueue(waits ? { ...envelope, waiter: INBOX } : envelope, QUEUES[queue]!, delayMs))
+        if (!this.#isPlain) return made
+        // Over plain ports a repetition completes what may have been left half done: it has to be the same enqueue.
+        const known = this.#enqueued.get(envelope.id) ?? made
+        this.#enqueued.set(envelope.id, known)
+        return known
+      }
+      case 'finish':
+        return this.#byLease(deed.lease, ({ id, groupId }) => [
+          ...this.#children(id, groupId, deed.children),
+          ...(deed.value === undefined
+            ? []
+            : [{ do: 'contribute', groupId, value: this.#unique(deed.value), final: deed.final } as const]),
+          { do: 'recordAttempt', id, was: { attempt: 1, startedAt: this.#now, endedAt: this.#now, worker: 'w1' } },
+          { do: 'finish', id, ending: 'done', result: `"${id}"`, keepMs: this.#isPlain ? DAY : deed.keepMs },
+          { do: 'closeGroup', groupId, by: 1 },
+        ])
+      case 'append':
+        return this.#append(deed)
+      case 'park':
+        return this.#byLease(deed.lease, ({ id, groupId }) => [
+          {
+            do: 'recordAttempt',
+            id,
+            was: { attempt: 1, startedAt: 1, endedAt: 2, worker: 'w1', fingerprint: `f${deed.lease}` },
+          },
+          {
+            do: 'park',
+            id,
+            ending: 'exhausted',
+            class: 'retryable',
+            error: 'Error: x',
+            keepMs: this.#isPlain ? DAY : deed.keepMs,
+          },
+          { do: 'closeGroup', groupId, by: 1 },
+        ])
+      case 'retry':
+        return this.#byLease(deed.lease, ({ id, attempt }) => [
+          {
+            do: 'retryAt',
+            id,
+            attempt: attempt + (deed.why === 'retry' ? 1 : 0),
+            delayMs: deed.delayMs,
+            why: deed.why,
+          },
+        ])
+      case 'release':
+        // Over plain ports a held item stands in the queue twice, and its second copy knows nothing of the delay.
+        if (this.#isPlain && this.#pair(deed.lease)?.real.lease.id.startsWith('held by')) return undefined
+        return this.#byLease(deed.lease, ({ id }) => [
+          { do: 'release', id, ...(deed.delayMs === undefined ? {} : { delayMs: deed.delayMs }) },
+        ])
+      case 'repeat':
+        return this.#settled[deed.nth]
+      case 'cancel':
+        return this.#onItem(deed.item, ['pending'], ({ id, groupId }) => [
+          { do: 'park', id, ending: 'cancelled', class: 'unclassified', error: 'cancelled', keepMs: 60_000 },
+          { do: 'closeGroup', groupId, by: 1 },
+        ])
+      case 'mark':
+        return this.#onItem(deed.item, ['running'], ({ id }) => [{ do: 'cancel', id, reason: 'not needed' }])
+      case 'reopen':
+        return this.#onItem(deed.item, ['dead'], ({ id, groupId }) => [
+          { do: 'openGroup', groupId, by: 1 },
+          { do: 'reopen', id, delayMs: deed.delayMs },
+        ])
+      case 'erase': {
+        // Only what is open counts in its group.
+        const isOpen = ['pending', 'running'].includes(this.#model.read([this.#id(deed.item)])[0]?.status ?? '')
+        return this.#onItem(deed.item, isOpen ? ['pending', 'running'] : ['success', 'dead'], ({ id, groupId }) => [
+          { do: 'erase', id },
+          ...(isOpen ? [{ do: 'closeGroup', groupId, by: 1 } as const] : []),
+        ])
+      }
+      case 'gate': {
+        const key = `k${this.#gates.length}`
+        const id = `held by ${key}`
+        this.#gates.push(key)
+        this.#ids.push(id)
+        const members = deed.members.map((nth) => this.#id(nth)).filter((member) => member !== id)
+        const envelope = this.#envelope(id, { groupId: this.#groups[0]! })
+        const { need, of } = deed
+        // Plain ports look at the gate again at every claim, also after its time was up.
+        const delayMs = this.#isPlain ? Number.POSITIVE_INFINITY : deed.delayMs
+        return same({
+          guard: { by: 'absent', id },
+          effects: [
+            { do: 'openGroup', groupId: envelope.groupId, by: 1 },
+            { do: 'push', item: envelope, queue: 'default', delayMs, hold: { by: 'gate', key } },
+            { do: 'openGate', key, holds: id, members: [...new Set(members)], need, of },
+          ],
+        })
+      }
+      case 'tell': {
+        if (this.#gates.length === 0) return undefined
+        const key = this.#gates[deed.gate % this.#gates.length]!
+        return same({
+          guard: { by: 'none' },
+          effects: [{ do: 'tellGate', key, member: this.#id(deed.item), ok: deed.ok }],
+        })
+      }
+      case 'pause':
+      case 'resume': {
+        const name = deed.what === 'queue' ? QUEUES[deed.which]! : TYPES[deed.which]!
+        return same({ guard: { by: 'none' }, effects: [{ do: deed.do, what: deed.what, name }] })
+      }
+      case 'fire': {
+        const at = deed.isFresh ? this.#firedAt : (this.#firedAt ?? 0) - 1
+        const nextAt = (this.#firedAt ?? 0) + 1000
+        if (deed.isFresh) this.#firedAt = nextAt
+        const schedule = { do: 'schedule', name: 'nightly', spec: '* * * * *', nextAt } as const
+        return same({ guard: { by: 'fire', name: 'nightly', at }, effects: [schedule] })
+      }
+    }
+  }
+
+  #unique(text: string): string {
+    this.#made += 1
+    return `${text} ${this.#made}`
+  }
+
+  /** Each side folds on a version of its own: the newest, or the one it had read the time before. */
+  #append({ lease: nth, isFresh }: Extract<Deed, { do: 'append' }>): Both | undefined {
+    const pair = this.#pair(nth)
+    if (pair === undefined) return undefined
+    const { id, groupId } = pair.real.envelope
+    const now = { real: this.#realVersions.get(groupId) ?? 0, model: this.#model.groups([groupId])[0]?.version ?? 0 }
+    // What a locked group would have been folded on is nobody's business: some ledgers answer a conflict, some ignore it.
+    const isLocked = this.#model.groups([groupId])[0]?.final === true
+    const versions =
+      isFresh || (this.#isPlain && isLocked) ? now : (this.#versions.get(groupId) ?? { real: 0, model: 0 })
+    this.#versions.set(groupId, now)
+    this.#made += 1
+    const value = `"${this.#made} appended by ${id}"`
+    const of = (side: 'real' | 'model'): Settlement => ({
+      guard: { by: 'lease', lease: pair[side].lease },
+      effects: [
+        { do: 'contribute', groupId, value, final: false, expect: versions[side] },
+        { do: 'finish', id, ending: 'done', keepMs: this.#isPlain ? DAY : 60_000 },
+        { do: 'closeGroup', groupId, by: 1 },
+      ],
+    })
+    return { real: of('real'), model: of('model') }
+  }
+
+  #envelope(id: string, over: Partial<Envelope>): Envelope {
+    const { type = 't', groupId = 'g0', priority = 0 } = over
+    return {
+      id,
+      type,
+      groupId,
+      input: '1',
+      queueAt: this.#now,
+      startAt: this.#now,
+      attempt: 1,
+      priority,
+      tags: [`tag ${type}`],
+    }
+  }
+
+  #children(parent: string, groupId: string, count: number): Effect[] {
+    if (count === 0) return []
+    const pushes = Array.from({ length: count }, (): Effect => {
+      this.#made += 1
+      const id = `c${this.#made}`
+      this.#ids.push(id)
+      return { do: 'push', item: { ...this.#envelope(id, { groupId }), parent }, queue: 'default', delayMs: 0 }
+    })
+    return [{ do: 'openGroup', groupId, by: count }, ...pushes]
+  }
+
+  #byLease(nth: number, effects: (envelope: Envelope) => readonly Effect[]): Both | undefined {
+    const pair = this.#pair(nth)
+    if (pair === undefined) return undefined
+    const made = effects(pair.real.envelope)
+    const of = (lease: Lease): Settlement => ({ guard: { by: 'lease', lease }, effects: made })
+    return { real: of(pair.real.lease), model: of(pair.model.lease) }
+  }
+
+  #onItem(
+    nth: number,
+    within: Extract<Settlement['guard'], { by: 'status' }>['in'],
+    effects: (envelope: { readonly id: string; readonly groupId: string }) => readonly Effect[],
+  ): Both {
+    const row = this.#model.rows.get(this.#id(nth))
+    // Of what is not there yet nobody knows the group: then the guard is tried on nobody.
+    const { id, groupId } = row?.envelope ?? { id: 'nobody', groupId: 'none' }
+    return same({ guard: { by: 'status', id, in: within }, effects: effects({ id, groupId }) })
+  }
+
+  #id(nth: number): string {
+    return this.#ids.at(-1 - (nth % this.#ids.length))!
+  }
+
+  /** The newest leases are the likeliest to be current. */
+  #pair(nth: number): Pair | undefined {
+    return this.#held.at(-1 - nth)
+  }
+
+  async #comparePlainly(groups: Awaited<ReturnType<Ledger['groups']>>): Promise<void> {
+    const open = (view: ItemView | undefined) =>
+      view === undefined
+        ? undefined
+        : [view.status === 'running' ? 'pending' : view.status, view.ending, view.result, view.error]
+    agree((await this.#real.read(this.#ids)).map(open), this.#model.read(this.#ids).map(open))
+    const known = (group: (typeof groups)[number]) =>
+      group === undefined ? undefined : [group.open, group.value, group.final]
+    agree(groups.map(known), this.#model.groups(this.#groups).map(known))
+  }
+
+  async #compareAll(): Promise<void> {
+    const now = this.#now
+    const groups = await this.#real.groups(this.#groups)
+    for (const [i, group] of groups.entries()) this.#realVersions.set(this.#groups[i]!, group?.version ?? 0)
+    if (this.#isPlain) return this.#comparePlainly(groups)
+    const seen = (view: ItemView | undefined) => (view === undefined ? undefined : visible(view, now))
+    agree((await this.#real.read(this.#ids)).map(seen), this.#model.read(this.#ids).map(seen))
+    agree(groups, this.#model.groups(this.#groups))
+    const { inspect } = this.#real
+    if (inspect === undefined) return
+    for (const id of this.#ids.slice(-3)) agree(await inspect.attempts(id), this.#model.attempts(id))
+    // What is paused is `waiting` until a claim has met it, and `blocked` after: the model does not follow that.
+    if (this.#paused.size > 0) return
+    const ids = (views: readonly ItemView[]) => views.map((view) => view.envelope.id).toSorted()
+    const query = {
+      state: (['waiting', 'scheduled', 'active', 'dead'] as const)[now % 4]!,
+      tag: `tag ${TYPES[now % 2]}`,
+    }
+    agree(ids((await inspect.list({ ...query, limit: 1000 })).items), ids(this.#model.list(query)))
+    const flat = (counted: Awaited<ReturnType<typeof inspect.counts>>) =>
+      counted
+        .flatMap(({ queue, type, counts }) =>
+          Object.entries(counts).map(([word, n]) => `${queue} ${type} ${word} ${n}`),
+        )
+        .filter((line) => !line.endsWith(' 0'))
+        .toSorted()
+    agree(flat(await inspect.counts()), flat(this.#model.counts()))
+  }
+}
+
+/** Text first: it is ten times as fast, and nearly always the answer. */
+function agree<T>(actual: T, expected: T): void {
+  if (JSON.stringify(actual) !== JSON.stringify(expected)) expect(actual).toEqual(expected)
+}
+
+const same = (settlement: Settlement): Both => ({ real: settlement, model: settlement })
+
+const enqueue = (envelope: Envelope, queue: string, delayMs: number): Settlement => ({
+  guard: { by: 'absent', id: envelope.id },
+  effects: [
+    { do: 'openGroup', groupId: envelope.groupId, by: 1 },
+    { do: 'push', item: envelope, queue, delayMs },
+  ],
+})
+
+/** What a claim tells, without the token. */
+const comparable = ({ lease, envelope, lapses, crashes, started, deliveries, gate }: Claimed) => {
+  const { id, queue, fence, until } = lease
+  return { lease: { id, queue, fence, until }, envelope, lapses, crashes, started, deliveries, gate }
+}
+
+/** Which settlement of a batch closed a group is the ledger's own affair, as long as one did. */
+const closedOf = (results: readonly CommitResult[]) =>
+  results
+    .flatMap((result) => (result.kind === 'applied' ? result.closed : []))
+    .toSorted((a, b) => (a.groupId < b.groupId ? -1 : 1))
+
+/** The part of a view that is a promise at any moment. */
+function visible(view: ItemView, now: number) {
+  const { envelope, queue, status, ending, class: kind, hold, dueAt, holder, leaseUntil, result, error, endAt } = view
+  return {
+    envelope,
+    queue,
+    status,
+    ending,
+    kind,
+    hold: hold?.by === 'pause' ? undefined : hold,
+    dueAt: dueAt !== undefined && dueAt > now ? dueAt : undefined,
+    holder,
+    leaseUntil,
+    result,
+    error,
+    endAt,
+    lapses: view.lapses ?? 0,
+    crashes: view.crashes ?? 0,
+  }
+}

@@ -1,0 +1,154 @@
+import fc from 'fast-check'
+
+/**
+ * A random day in the life of a ledger, as data: what is enqueued, claimed, settled, paused, cancelled, redriven. Items and
+ * leases are named by numbers that the player resolves, so that a failing day shrinks to a short one.
+ */
+export type Deed =
+  | {
+      readonly do: 'enqueue'
+      readonly item: number
+      readonly group: number
+      readonly type: number
+      readonly queue: number
+      readonly priority: number
+      readonly delayMs: number
+      readonly waits: boolean
+    }
+  | {
+      readonly do: 'finish'
+      readonly lease: number
+      readonly children: number
+      readonly value: string | undefined
+      readonly final: boolean
+      readonly keepMs: number
+    }
+  /** Folds on the version that the player has last read, which may be an old one. */
+  | { readonly do: 'append'; readonly lease: number; readonly isFresh: boolean }
+  | { readonly do: 'park'; readonly lease: number; readonly keepMs: number }
+  | { readonly do: 'retry'; readonly lease: number; readonly delayMs: number; readonly why: 'retry' | 'deferred' }
+  | { readonly do: 'release'; readonly lease: number; readonly delayMs: number | undefined }
+  /** The last settlement of a lease once more, as after a lost reply. */
+  | { readonly do: 'repeat'; readonly nth: number }
+  | { readonly do: 'cancel'; readonly item: number }
+  | { readonly do: 'mark'; readonly item: number }
+  | { readonly do: 'reopen'; readonly item: number; readonly delayMs: number }
+  | { readonly do: 'erase'; readonly item: number }
+  | {
+      readonly do: 'gate'
+      readonly members: readonly number[]
+      readonly need: number
+      readonly of: 'done' | 'success'
+      readonly delayMs: number
+    }
+  | { readonly do: 'tell'; readonly gate: number; readonly item: number; readonly ok: boolean }
+  | { readonly do: 'pause' | 'resume'; readonly what: 'queue' | 'type'; readonly which: number }
+  | { readonly do: 'fire'; readonly isFresh: boolean }
+
+export type Step =
+  | { readonly do: 'commit'; readonly deeds: readonly Deed[] }
+  | {
+      readonly do: 'claim'
+      readonly queues: readonly { readonly queue: number; readonly max: number }[]
+      readonly leaseMs: number
+      readonly startNow: number
+    }
+  | { readonly do: 'extend'; readonly leases: readonly number[]; readonly started: boolean; readonly leaseMs: number }
+  | { readonly do: 'pass'; readonly ms: number }
+
+const which = fc.nat(11)
+// Whole seconds: the player moves time by a millisecond at each step, so that two due times never meet by accident.
+const delayMs = fc.constantFrom(0, 0, 1000, 2000, 5000)
+const keepMs = fc.constantFrom(4000, 60_000, 600_000)
+const small = fc.nat(1)
+const is = <const T extends string>(word: T) => fc.constant(word)
+
+const ofLease = { lease: fc.nat(5) }
+
+export const deed: fc.Arbitrary<Deed> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: is('enqueue'),
+      item: which,
+      group: fc.nat(2),
+      type: small,
+      queue: small,
+      priority: fc.integer({ min: -1, max: 1 }),
+      delayMs,
+      waits: fc.boolean(),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: is('finish'),
+      ...ofLease,
+      children: fc.nat(2),
+      value: fc.option(fc.constantFrom('"a"', '"b"'), { nil: undefined }),
+      final: fc.boolean(),
+      keepMs,
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: is('append'), ...ofLease, isFresh: fc.boolean() }) },
+  { weight: 2, arbitrary: fc.record({ do: is('park'), ...ofLease, keepMs }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: is('retry'), ...ofLease, delayMs, why: fc.constantFrom('retry', 'deferred') }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: is('release'), ...ofLease, delayMs: fc.option(delayMs, { nil: undefined }) }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: is('repeat'), nth: fc.nat(3) }) },
+  { weight: 1, arbitrary: fc.record({ do: is('cancel'), item: which }) },
+  { weight: 1, arbitrary: fc.record({ do: is('mark'), item: which }) },
+  { weight: 2, arbitrary: fc.record({ do: is('reopen'), item: which, delayMs }) },
+  { weight: 1, arbitrary: fc.record({ do: is('erase'), item: which }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: is('gate'),
+      members: fc.uniqueArray(which, { maxLength: 3 }),
+      need: fc.nat(3),
+      of: fc.constantFrom('done', 'success'),
+      delayMs: fc.constantFrom(3000, 60_000, Number.POSITIVE_INFINITY),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: is('tell'), gate: fc.nat(3), item: which, ok: fc.boolean() }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constantFrom('pause', 'resume'),
+      what: fc.constantFrom('queue', 'type'),
+      which: small,
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: is('fire'), isFresh: fc.boolean() }) },
+)
+
+export const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ do: is('commit'), deeds: fc.array(deed, { minLength: 1, maxLength: 4 }) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: is('claim'),
+      queues: fc.uniqueArray(fc.record({ queue: small, max: fc.nat(3) }), {
+        selector: ({ queue }) => queue,
+        minLength: 1,
+      }),
+      leaseMs: fc.constantFrom(2000, 30_000),
+      startNow: fc.nat(3),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: is('extend'),
+      leases: fc.uniqueArray(fc.nat(5), { maxLength: 3 }),
+      started: fc.boolean(),
+      leaseMs: fc.constantFrom(2000, 30_000),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: is('pass'), ms: fc.constantFrom(1000, 3000, 31_000, 120_000) }) },
+)
