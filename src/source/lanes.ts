@@ -1,0 +1,303 @@
+import type { Clock } from '../core/clock.js'
+import type { Ms } from '../core/time.js'
+import { Fifo } from './fifo.js'
+import type { Admission, Carry } from './loop/admission.js'
+import type { Deliveries, Delivery } from './loop/delivery.js'
+import { PartitionPauses, type Pausable } from './partition-pauses.js'
+
+/** How lanes are cut and how much may be under way. All resolved. */
+export interface LaneOptions<D> {
+  readonly clock: Clock
+  /** Runs at once, over all lanes. */
+  readonly concurrency: number
+  /** Fetched and not yet settled, over all lanes. */
+  readonly maxInFlight: number
+  /** Lanes that are live at once; beyond it new keys share lanes. */
+  readonly maxLanes: number
+  /** The ordering domain of a delivery. Always the same for the same one, and never throws. */
+  readonly laneOf: (item: D) => string
+  /** Several deliveries of one lane to a run: at `size`, or `maxWaitMs` after the first. */
+  readonly batch?: { readonly size: number; readonly maxWaitMs: Ms }
+  /** Where the source can hold back a partition: a lane this long has its own paused, and resumed at half of it. */
+  readonly pause?: Pausable & { readonly at: number; readonly partitionOf: (item: D) => string }
+}
+
+interface Lane<D> {
+  readonly key: string
+  readonly waiting: Fifo<Delivery<D>>
+  /** Taken and not settled, the running ones included. */
+  inFlight: number
+  isRunning: boolean
+  isQueued: boolean
+  /** Partitions that are held back because of this lane. */
+  paused: Set<string> | undefined
+  cancelTimer: (() => void) | undefined
+  /** The wait for a fuller batch is over. */
+  isRipe: boolean
+  index: number
+}
+
+/**
+ * Order within a key, parallel across keys. A lane runs one run at a time, in arrival order; lanes with something to run
+ * take turns, one run each. A place is taken when a run starts and not when it is fetched, so that a slow key holds up
+ * nobody but itself. Lanes are exact and vanish when idle: a million keys cost nothing once they are quiet.
+ */
+export class Lanes<D> implements Admission<D> {
+  readonly #o: LaneOptions<D>
+  readonly #pauses: PartitionPauses | undefined
+  readonly #lanes = new Map<string, Lane<D>>()
+  /** The same lanes as a list, for folding a key onto one of them without a walk. */
+  readonly #live: Lane<D>[] = []
+  /** Keys that share a lane with others: they stay there as long as anything of theirs does. */
+  readonly #folded = new Map<string, { readonly lane: Lane<D>; count: number }>()
+  readonly #ready = new Fifo<Lane<D>>()
+  readonly #refillAt: number
+  #running = 0
+  #inFlight = 0
+  /** Whoever fetches was told that there is no room. */
+  #isRefused = false
+  #isDraining = false
+  #isFinishing = false
+  #carry: Carry<D> | undefined
+  #wake: (() => void) | undefined
+
+  constructor(options: LaneOptions<D>) {
+    this.#o = options
+    this.#refillAt = Math.max(1, Math.floor((options.maxInFlight - options.concurrency) / 4))
+    this.#pauses = options.pause && new PartitionPauses(options.pause)
+  }
+
+  /** Lanes that exist now. */
+  get size(): number {
+    return this.#lanes.size
+  }
+
+  attach(carry: Carry<D>): void {
+    this.#carry = carry
+  }
+
+  appetite(): number {
+    this.#isRefused = this.#room <= 0
+    return this.#room
+  }
+
+  onRoom(wake: () => void): () => void {
+    this.#wake = wake
+    return () => {
+      this.#wake = undefined
+    }
+  }
+
+  offer(delivery: Delivery<D>): 'taken' {
+    const lane = this.#laneFor(this.#o.laneOf(delivery.item))
+    lane.waiting.push(delivery)
+    lane.inFlight += 1
+    this.#inFlight += 1
+    this.#holdBack(lane, delivery)
+    this.#armBatch(lane)
+    this.#consider(lane)
+    this.#unstall()
+    return 'taken'
+  }
+
+  finish(): void {
+    this.#isFinishing = true
+    for (const lane of [...this.#live]) this.#consider(lane)
+  }
+
+  drain(): readonly Delivery<D>[] {
+    this.#isDraining = true
+    const left: Delivery<D>[] = []
+    for (const lane of [...this.#live]) {
+      lane.cancelTimer?.()
+      lane.cancelTimer = undefined
+      const waiting = lane.waiting.take(lane.waiting.size)
+      left.push(...waiting)
+      // A run that is abandoned never gives its partition free, and the next one on this source would starve.
+      this.#letGo(lane)
+      this.#settled(lane, waiting)
+    }
+    return left
+  }
+
+  get #room(): number {
+    return this.#o.maxInFlight - this.#inFlight
+  }
+
+  /**
+   * Calls for more once a quarter of what may wait is free, so that a source is not asked for one message at a time; but at
+   * once when a place is idle, since what fills the window may be the backlog of a single lane.
+   */
+  #callForMore(): void {
+    if (!this.#isRefused || this.#room <= 0) return
+    const { concurrency } = this.#o
+    const isIdle = this.#running < concurrency && this.#ready.size === 0
+    if (!isIdle && this.#room < this.#refillAt) return
+    this.#isRefused = false
+    this.#wake?.()
+  }
+
+  #laneFor(key: string): Lane<D> {
+    const folded = this.#folded.size === 0 ? undefined : this.#folded.get(key)
+    if (folded !== undefined) {
+      folded.count += 1
+      return folded.lane
+    }
+    const exact = this.#lanes.get(key)
+    if (exact !== undefined) return exact
+    if (this.#lanes.size < this.#o.maxLanes) return this.#open(key)
+    const lane = this.#live[hash(key) % this.#live.length]!
+    this.#folded.set(key, { lane, count: 1 })
+    return lane
+  }
+
+  #open(key: string): Lane<D> {
+    const lane: Lane<D> = {
+      key,
+      waiting: new Fifo(),
+      inFlight: 0,
+      isRunning: false,
+      isQueued: false,
+      paused: undefined,
+      cancelTimer: undefined,
+      isRipe: false,
+      index: this.#live.length,
+    }
+    this.#lanes.set(key, lane)
+    this.#live.push(lane)
+    return lane
+  }
+
+  #close(lane: Lane<D>): void {
+    this.#lanes.delete(lane.key)
+    const last = this.#live.pop()!
+    if (last !== lane) {
+      this.#live[lane.index] = last
+      last.index = lane.index
+    }
+  }
+
+  /** Puts a lane in the queue for its turn when it has a run to give. */
+  #consider(lane: Lane<D>): void {
+    if (lane.isRunning || lane.isQueued || lane.waiting.size === 0 || this.#isDraining) return
+    if (!this.#hasRun(lane)) return
+    lane.isQueued = true
+    this.#ready.push(lane)
+    this.#startReady()
+  }
+
+  #startReady(): void {
+    while (this.#running < this.#o.concurrency && !this.#isDraining) {
+      const lane = this.#ready.shift()
+      if (lane === undefined) return
+      lane.isQueued = false
+      this.#start(lane)
+    }
+  }
+
+  #start(lane: Lane<D>): void {
+    const taken = this.#o.batch === undefined ? [lane.waiting.shift()!] : this.#cutBatch(lane, this.#o.batch.size)
+    lane.isRunning = true
+    this.#running += 1
+    const done = () => {
+      this.#running -= 1
+      lane.isRunning = false
+      this.#settled(lane, taken)
+      this.#consider(lane)
+      this.#startReady()
+      this.#callForMore()
+      this.#unstall()
+    }
+    // `attach` comes before the first offer, and `#consider` saw at least one delivery.
+    this.#carry!(taken as unknown as Deliveries<D>).then(done, done)
+  }
+
+  #settled(lane: Lane<D>, deliveries: readonly Delivery<D>[]): void {
+    if (deliveries.length === 0) return
+    this.#inFlight -= deliveries.length
+    lane.inFlight -= deliveries.length
+    if (this.#folded.size > 0) for (const delivery of deliveries) this.#unfold(delivery)
+    if (lane.paused !== undefined && lane.inFlight <= this.#o.pause!.at / 2) this.#letGo(lane)
+    if (lane.inFlight === 0) this.#close(lane)
+  }
+
+  #unfold(delivery: Delivery<D>): void {
+    const key = this.#o.laneOf(delivery.item)
+    const folded = this.#folded.get(key)
+    if (folded === undefined) return
+    folded.count -= 1
+    if (folded.count === 0) this.#folded.delete(key)
+  }
+
+  // ── batches ──
+
+  #hasRun(lane: Lane<D>): boolean {
+    const { batch } = this.#o
+    return batch === undefined || this.#isFinishing || lane.isRipe || lane.waiting.size >= batch.size
+  }
+
+  #cutBatch(lane: Lane<D>, size: number): Delivery<D>[] {
+    const taken = lane.waiting.take(size)
+    lane.isRipe = false
+    lane.cancelTimer?.()
+    lane.cancelTimer = undefined
+    this.#armBatch(lane)
+    return taken
+  }
+
+  /** The wait for a fuller batch counts from the first delivery in it, also while the lane's last run still goes on. */
+  #armBatch(lane: Lane<D>): void {
+    const { batch, clock } = this.#o
+    if (batch === undefined || batch.maxWaitMs <= 0 || lane.isRipe || lane.cancelTimer !== undefined) return
+    const first = lane.waiting.peek()
+    if (first === undefined) return
+    const leftMs = Math.max(0, first.pulledAt + batch.maxWaitMs - clock.monotonic())
+    lane.cancelTimer = clock.after(leftMs, () => {
+      lane.cancelTimer = undefined
+      lane.isRipe = true
+      this.#consider(lane)
+    })
+  }
+
+  /**
+   * The window is full of partial batches and none of them may go: nothing can come to fill one up, and without a timer
+   * they would wait for ever. So the one that has waited longest goes as it is.
+   */
+  #unstall(): void {
+    const { batch } = this.#o
+    if (batch === undefined || batch.maxWaitMs > 0) return
+    if (this.#running > 0 || this.#ready.size > 0 || this.#room > 0 || this.#isDraining) return
+    let oldest: Lane<D> | undefined
+    for (const lane of this.#live) {
+      if (oldest === undefined || lane.waiting.peek()!.pulledAt < oldest.waiting.peek()!.pulledAt) oldest = lane
+    }
+    if (oldest === undefined) return
+    oldest.isRipe = true
+    this.#consider(oldest)
+  }
+
+  // ── holding back ──
+
+  #holdBack(lane: Lane<D>, delivery: Delivery<D>): void {
+    const { pause } = this.#o
+    if (pause === undefined || lane.inFlight < pause.at) return
+    const partition = pause.partitionOf(delivery.item)
+    if (partition === '' || lane.paused?.has(partition)) return
+    lane.paused ??= new Set()
+    lane.paused.add(partition)
+    this.#pauses!.hold(partition)
+  }
+
+  #letGo(lane: Lane<D>): void {
+    if (lane.paused === undefined) return
+    for (const partition of lane.paused) this.#pauses!.free(partition)
+    lane.paused = undefined
+  }
+}
+
+/** FNV-1a over UTF-16 units: only spreads folded keys, so that it need not be the same anywhere else. */
+function hash(key: string): number {
+  let h = 0x811c9dc5
+  for (let i = 0; i < key.length; i += 1) h = Math.imul(h ^ key.charCodeAt(i), 0x01000193)
+  return h >>> 0
+}

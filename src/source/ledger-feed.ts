@@ -1,0 +1,151 @@
+import type { Clock } from '../core/clock.js'
+import type { LazySignal } from '../core/lazy-signal.js'
+import type { At, Ms } from '../core/time.js'
+import { unreachable } from '../core/unreachable.js'
+import type { GroupCommit } from '../ports/group-commit.js'
+import type { Claimed } from '../ports/item.js'
+import type { ClaimReply, Ledger, Worker } from '../ports/ledger.js'
+import type { CommitResult, GroupValue, Settlement } from '../ports/settlement.js'
+import type { Delivery } from './loop/delivery.js'
+import type { Feed, LeaseWord, Pulled } from './loop/feed.js'
+import { QueueRotation, type Share } from './queue-rotation.js'
+
+/**
+ * What a run of a ledger's item yields: what to write, and what to write instead when the ledger answers that it cannot
+ * be written so.
+ */
+export interface Settling {
+  settlement: Settlement
+  /** The group's value moved on: fold on what it is now. */
+  refold?(now: GroupValue): Settlement
+  /** It can never be accepted as it is (too large): park the item instead of trying for ever. */
+  refused?(result: Extract<CommitResult, { readonly kind: 'refused' }>): Settlement
+  /** How the ledger answered in the end. */
+  result?: CommitResult
+}
+
+export interface LedgerFeedOptions {
+  readonly ledger: Ledger
+  /** Commits of all kinds go through one coalescer, so that neighbours share a round trip. */
+  readonly commits: GroupCommit<Settlement, CommitResult>
+  /** Names of the queues to serve. */
+  readonly queues: readonly string[]
+  readonly leaseMs: Ms
+  readonly heartbeatMs: Ms
+  readonly worker: Worker
+  readonly clock: Clock
+  /** How many of `n` claimed items will start at once. */
+  readonly startNow: (n: number) => number
+  /** Waits between two looks at a queue that cannot be asked: this, doubling up to 30 s. */
+  readonly retryQueueMs: Ms
+  /** Every claim's reply: the server's time, what could not be read, which queues failed. */
+  readonly onReply?: (reply: ClaimReply) => void
+}
+
+/** A ledger as the loop's feed: claims, batched heartbeats, and settlements that share their round trips. */
+export function ledgerFeed<R extends Settling = Settling>(o: LedgerFeedOptions): Feed<Claimed, R> {
+  const rotation = new QueueRotation(o.queues, o.clock, o.retryQueueMs)
+  let nextDueAt: At | undefined
+  /** The backend's time minus ours: due times come in its time, our timers run in ours. */
+  let aheadMs = 0
+
+  const claim = async (from: readonly Share[]): Promise<ClaimReply> => {
+    const startNow = o.startNow(from.reduce((sum, { max }) => sum + max, 0))
+    const reply = await o.ledger.claim({ from, leaseMs: o.leaseMs, worker: o.worker.id, startNow })
+    aheadMs = reply.at - o.clock.now()
+    rotation.heard(from, reply.failed ?? [])
+    o.onReply?.(reply)
+    return reply
+  }
+
+  return {
+    async pull(max: number, signal: AbortSignal): Promise<Pulled<Claimed>> {
+      const rounds = rotation.rounds(max)
+      let dueAt: At | undefined
+      for (const [i, round] of rounds.entries()) {
+        if (signal.aborted) break
+        const askedMs = o.clock.monotonic()
+        const reply = await claim(round)
+        if (reply.nextDueAt !== undefined) dueAt = Math.min(dueAt ?? Infinity, reply.nextDueAt - aheadMs)
+        nextDueAt = dueAt
+        if (reply.items.length > 0) {
+          return { items: reply.items, more: reply.more || i + 1 < rounds.length, askedMs }
+        }
+      }
+      return { items: [], more: false }
+    },
+    settle: (delivery, settling, patience) => settle(o, delivery, settling, patience),
+    async release(deliveries, delayMs): Promise<void> {
+      const results = await o.commits.addMany(
+        deliveries.map(({ item }) => ({
+          guard: { by: 'lease', lease: item.lease },
+          effects: [{ do: 'release', id: item.envelope.id, ...(delayMs === undefined ? {} : { delayMs }) }],
+        })),
+      )
+      for (const result of results) if (result.kind === 'failed') throw result.error
+    },
+    lease: {
+      ms: o.leaseMs,
+      everyMs: o.heartbeatMs,
+      extend: (deliveries): Promise<readonly LeaseWord[]> =>
+        o.ledger.extend(
+          deliveries.map(({ item, started }) => ({ lease: item.lease, started })),
+          o.leaseMs,
+          o.worker,
+        ),
+    },
+    onReady: (wake) => {
+      const served = new Set(o.queues)
+      return o.ledger.onReady((queue, dueAt) => {
+        if (!served.has(queue)) return
+        const localDueAt = dueAt === undefined ? undefined : dueAt - aheadMs
+        if (localDueAt === undefined) wake()
+        else if (nextDueAt === undefined || localDueAt < nextDueAt) {
+          // Due later than now: the loop looks once, and then sleeps no longer than until then.
+          nextDueAt = localDueAt
+          wake()
+        }
+      })
+    },
+    nextDueAt: () => rotation.earlier(nextDueAt),
+    // A backend that is away comes back: the worker waits for it, and says so through the observer.
+    isTransient: () => true,
+  }
+}
+
+async function settle(
+  o: LedgerFeedOptions,
+  delivery: Delivery<Claimed>,
+  settling: Settling,
+  patience: LazySignal,
+): Promise<'settled' | 'lost'> {
+  for (let wasRefused = false; ; ) {
+    const result = await o.commits.add(settling.settlement)
+    settling.result = result
+    switch (result.kind) {
+      case 'applied':
+      case 'repeated':
+        return 'settled'
+      case 'stale':
+        return 'lost'
+      case 'conflict':
+        if (settling.refold === undefined) throw new TypeError(`nothing to fold again on group ${result.groupId}`)
+        settling.settlement = settling.refold(result.now)
+        break
+      case 'refused':
+        // What stands in for a refused settlement is refused too: nothing else will come of it.
+        if (settling.refused === undefined || wasRefused) {
+          throw new TypeError(`${delivery.item.envelope.id}: ${result.message}`)
+        }
+        wasRefused = true
+        settling.settlement = settling.refused(result)
+        break
+      case 'failed':
+        throw result.error
+      default:
+        return unreachable(result)
+    }
+    // Its time is up, and by now another try is under way: two at once would only fold against each other.
+    if (patience.aborted) throw patience.reason
+  }
+}

@@ -1,0 +1,24 @@
+import type { Maybe, Ms } from '../../core/time.js'
+import type { Deliveries, Delivery } from './delivery.js'
+
+/**
+ * Carries a run: executes it and settles it. Resolves when all of it is settled; `executed` is called as soon as the
+ * handler is done, for policies whose places are about handlers and not about settlements.
+ */
+export type Carry<D> = (deliveries: Deliveries<D>, executed?: () => void) => Promise<void>
+
+/** Lanes, doers, batchers, pause and back-pressure are policies behind these verbs. */
+export interface Admission<D> {
+  /** How many to pull now; back-pressure answers with a pause, which only a stop cuts short. */
+  appetite(): Maybe<number | { readonly askAgainInMs: Ms }>
+  /** A full doer or an unknown type answers with a give-back. */
+  offer(delivery: Delivery<D>): 'taken' | { readonly giveBackAfterMs: Ms }
+  /** Hands the policy what it calls when a run's turn has come. Once, before the first offer. */
+  attach(carry: Carry<D>): void
+  /** Calls `wake` when the appetite rises from 0. */
+  onRoom(wake: () => void): () => void
+  /** Nothing more will come: partial batches run now. */
+  finish(): void
+  /** Start nothing any more; returns what was taken and not started. */
+  drain(): readonly Delivery<D>[]
+}

@@ -1,0 +1,61 @@
+import { MillraceError } from '../../core/error.js'
+
+/** The lease ran out or was taken over: another process may be running this by now, and nothing of this run counts. */
+export class LeaseLostError extends MillraceError {
+  constructor(options?: ErrorOptions) {
+    super(
+      'LEASE_LOST',
+      'The lease was lost while this was running: it is delivered again, and the outcome of this run does not count. ' +
+        'Raise the lease time, or do not block the event loop for longer than a third of it.',
+      options,
+    )
+  }
+}
+
+/** The reason of `signal` when somebody cancelled the item that is running. */
+export class CancelledError extends MillraceError {
+  constructor(options?: ErrorOptions) {
+    super('CANCELLED', 'This run was cancelled: stop as soon as possible; its item will not be tried again.', options)
+  }
+}
+
+/** The reason of `signal` when a shutdown has waited for this run as long as it was told to. */
+export class ShutdownDeadlineError extends MillraceError {
+  constructor(drainMs: number) {
+    super(
+      'SHUTDOWN_DEADLINE',
+      `The consumer is shutting down and this run did not end within ${drainMs} ms. It is given back and runs again elsewhere.`,
+      { facts: { drainMs } },
+    )
+  }
+}
+
+/** Settling one delivery took longer than its time. */
+export class SettleTimeoutError extends MillraceError {
+  constructor(timeoutMs: number) {
+    super(
+      'SETTLE_TIMEOUT',
+      `Settling took longer than ${timeoutMs} ms. It is tried again; look at the connection to the backend.`,
+      { facts: { timeoutMs } },
+    )
+  }
+}
+
+/** So many settlements failed one after the other that carrying on would only run work whose outcome cannot be kept. */
+export class SettleError extends MillraceError {
+  constructor(failures: number, options?: ErrorOptions) {
+    super(
+      'SETTLE_FAILED',
+      `${failures} settlements in a row failed, so the run was ended; what was not settled is delivered again. ` +
+        'The cause is the last failure: mend the backend, then start the run again.',
+      { ...options, facts: { failures } },
+    )
+  }
+}
+
+/** `run` was called on a hopper that is closed. */
+export class HopperClosedError extends MillraceError {
+  constructor(name: string) {
+    super('HOPPER_CLOSED', `Hopper "${name}" is closed. Make a new one to consume again.`, { facts: { name } })
+  }
+}

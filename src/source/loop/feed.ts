@@ -1,0 +1,45 @@
+import type { LazySignal } from '../../core/lazy-signal.js'
+import type { At, Maybe, Ms } from '../../core/time.js'
+import type { Delivery } from './delivery.js'
+
+/** What one pull brought. */
+export interface Pulled<D> {
+  /** Empty: nothing now. */
+  readonly items: readonly D[]
+  /** Another pull now would find something, as far as the feed knows. */
+  readonly more: boolean
+  /** Monotonic time at which they were asked for: their leases may be as old as that. Default: as old as the answer. */
+  readonly askedMs?: Ms
+}
+
+/**
+ * What a heartbeat learnt of a lease. `cancelled`: still ours, but somebody asked for the run to stop. `unknown`: this
+ * one could not be asked about.
+ */
+export type LeaseWord = 'held' | 'lost' | 'cancelled' | 'unknown'
+
+/**
+ * Where deliveries come from and go back to, `D` being what is carried and `R` what a run of it yields. A stream's
+ * subscription is adapted to this by one function, the ledger by another.
+ */
+export interface Feed<D, R> {
+  /** At most `max`. Rejects with `DrainedError` when closed and nothing is left, and with the abort reason on abort. */
+  pull(max: number, signal: AbortSignal): Promise<Pulled<D>>
+  /** Applies the outcome. `lost`: the lease had moved on and nothing happened. `patience` aborts when time is up. */
+  settle(delivery: Delivery<D>, outcome: R, patience: LazySignal): Maybe<'settled' | 'lost'>
+  /** Gives back what was not run; spends no attempt where the backend can. Without a delay it keeps its place. */
+  release(deliveries: readonly Delivery<D>[], delayMs?: Ms): Promise<void>
+  /** Present where a delivery is leased: one batched heartbeat for all that are held. */
+  readonly lease?: {
+    readonly ms: Ms
+    /** How often. Default: a third of `ms`. */
+    readonly everyMs?: Ms
+    extend(deliveries: readonly Delivery<D>[]): Promise<readonly LeaseWord[]>
+  }
+  /** Tells when there is something to pull. May be lost; the idle poll is the net. */
+  onReady?(wake: () => void): () => void
+  /** The instant at which the next thing falls due, so that one timer can be armed for it. */
+  nextDueAt?(): At | undefined
+  /** Whether a failed pull may succeed when tried again. Default: it may not, and the run ends. */
+  isTransient?(error: unknown): boolean
+}

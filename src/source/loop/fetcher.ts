@@ -1,0 +1,125 @@
+import { isDrained } from '../../core/stream-errors.js'
+import type { Ms } from '../../core/time.js'
+import type { Admission } from './admission.js'
+import type { Feed, Pulled } from './feed.js'
+import type { LoopOptions } from './loop-options.js'
+import type { Observer } from './observer.js'
+import { Wake } from './wake.js'
+
+/** Why fetching ended. */
+export type FetchEnd = { readonly kind: 'stopped' | 'drained' } | { readonly kind: 'failed'; readonly error: unknown }
+
+const STOPPED: FetchEnd = Object.freeze({ kind: 'stopped' })
+const DRAINED: FetchEnd = Object.freeze({ kind: 'drained' })
+
+/** The fetching half of a run: asks the policy how much it wants, and the feed for that much. */
+export class Fetcher<D, R> {
+  readonly #o: LoopOptions
+  readonly #watch: Observer<D, R>
+  readonly #feed: Feed<D, R>
+  readonly #by: Admission<D>
+  readonly #admit: (pulled: Pulled<D>) => boolean
+  readonly #wake: Wake
+  #othersFirstUntil: Ms = -Infinity
+
+  /** `admit` offers what was pulled to the policy, and says whether any of it was taken. */
+  constructor(
+    options: LoopOptions,
+    watch: Observer<D, R>,
+    feed: Feed<D, R>,
+    by: Admission<D>,
+    admit: (pulled: Pulled<D>) => boolean,
+  ) {
+    this.#o = options
+    this.#watch = watch
+    this.#feed = feed
+    this.#by = by
+    this.#admit = admit
+    this.#wake = new Wake(options.clock)
+  }
+
+  /** Look now: there is something to fetch, room for it, or a reason to stop. */
+  ring(): void {
+    this.#wake.ring()
+  }
+
+  /** What was given back for later is for others first: this loop looks for it a little after it falls due. */
+  othersFirst(delayMs: Ms): void {
+    const waitMs = Math.min(delayMs, this.#o.idlePollMs) * 1.5
+    this.#othersFirstUntil = Math.max(this.#othersFirstUntil, this.#o.clock.monotonic() + waitMs)
+  }
+
+  /** Does not reject. */
+  async run(stopping: AbortSignal): Promise<FetchEnd> {
+    try {
+      return await this.#fetch(stopping)
+    } catch (error) {
+      return { kind: 'failed', error }
+    }
+  }
+
+  async #fetch(stopping: AbortSignal): Promise<FetchEnd> {
+    const { clock, fetchRetry, idlePollMs } = this.#o
+    let failures = 0
+    // Whoever started the run gets to finish its sentence before the feed is asked for the first time.
+    await Promise.resolve()
+    while (!stopping.aborted) {
+      this.#wake.reset()
+      const asked = this.#appetite()
+      const appetite = isLater(asked) ? await asked : asked
+      if (stopping.aborted) break
+      if (typeof appetite !== 'number') {
+        await clock.sleep(appetite.askAgainInMs, stopping).catch(() => undefined)
+        continue
+      }
+      if (appetite <= 0) {
+        const sinceMs = clock.monotonic()
+        await this.#wake.sleep(idlePollMs)
+        this.#watch.stalled?.(clock.monotonic() - sinceMs)
+        continue
+      }
+      let isWorthAnotherLook = false
+      try {
+        const pulled = await this.#feed.pull(appetite, stopping)
+        failures = 0
+        isWorthAnotherLook = this.#admit(pulled) && pulled.more
+      } catch (error) {
+        if (stopping.aborted) break
+        if (isDrained(error)) return DRAINED
+        failures += 1
+        this.#watch.failed?.('pull', error)
+        if (!this.#feed.isTransient?.(error) || failures >= fetchRetry.attempts) return { kind: 'failed', error }
+        await clock.sleep(fetchRetry.delayMs(failures), stopping).catch(() => undefined)
+        continue
+      }
+      // A round that started nothing has nothing to hurry for: what it met was not due, or found no room.
+      if (!isWorthAnotherLook && !stopping.aborted) await this.#wake.sleep(this.#idleMs())
+    }
+    return STOPPED
+  }
+
+  #appetite(): ReturnType<Admission<D>['appetite']> {
+    // A policy that cannot say how much it wants is asked again later; the run goes on.
+    const onError = (error: unknown) => {
+      this.#watch.failed?.('offer', error)
+      return { askAgainInMs: this.#o.idlePollMs }
+    }
+    try {
+      const asked = this.#by.appetite()
+      return isLater(asked) ? asked.catch(onError) : asked
+    } catch (error) {
+      return onError(error)
+    }
+  }
+
+  #idleMs(): Ms {
+    const { clock, idlePollMs } = this.#o
+    const dueAt = this.#feed.nextDueAt?.()
+    const dueInMs = dueAt === undefined ? idlePollMs : Math.max(0, dueAt - clock.now())
+    return Math.max(Math.min(idlePollMs, dueInMs), this.#othersFirstUntil - clock.monotonic())
+  }
+}
+
+function isLater<T>(value: T | Promise<T>): value is Promise<T> {
+  return typeof (value as Partial<Promise<T>>).then === 'function'
+}

@@ -1,0 +1,35 @@
+import { type Clock, systemClock } from '../../core/clock.js'
+import type { Ms } from '../../core/time.js'
+import type { SettlePatience } from './settler.js'
+
+/** How the loop fetches, settles and ends. Everything here has been resolved: nothing is optional inside. */
+export interface LoopOptions {
+  readonly name: string
+  readonly clock: Clock
+  readonly settle: SettlePatience
+  /** So many settlements failing one after the other end the run. */
+  readonly maxSettleFailures: number
+  /** How often a transient failure to fetch is tried again in a row, and the waits between. */
+  readonly fetchRetry: { readonly attempts: number; readonly delayMs: (failures: number) => Ms }
+  /** How long running work may go on after a stop, before its signal fires. */
+  readonly drainMs: Ms
+  /** How long it may go on after its signal fired, before it is given back and left. */
+  readonly graceMs: Ms
+  /** The longest an idle loop sleeps without looking. The net under the wake-ups, never the mechanism. */
+  readonly idlePollMs: Ms
+}
+
+/** What a caller who does not care gets. */
+export const LOOP_DEFAULTS: LoopOptions = Object.freeze({
+  name: 'hopper',
+  clock: systemClock,
+  settle: Object.freeze({ attempts: 3, baseMs: 50, maxMs: 5_000, timeoutMs: 5_000 }),
+  maxSettleFailures: 20,
+  fetchRetry: Object.freeze({
+    attempts: 5,
+    delayMs: (failures: number) => Math.min(10_000, 100 * 2 ** (failures - 1)),
+  }),
+  drainMs: 30_000,
+  graceMs: 1_000,
+  idlePollMs: 1_000,
+})

@@ -1,0 +1,42 @@
+import { booleanOption, OptionTypeError, optionsObject, stringOption } from '../../core/options.js'
+import { mediaType } from '../media-type.js'
+import type { Validator } from './schema.js'
+
+/** Options of {@link contentTypeValidator}. */
+export interface ContentTypeOptions {
+  /** Which header. Default `content-type`. */
+  readonly header?: string
+  /** Media types that are welcome, case and parameters aside; none: any. */
+  readonly allowed?: readonly string[]
+  /** An empty payload is invalid. Default false. */
+  readonly requireValue?: boolean
+}
+
+/**
+ * A validator that looks at the content type, and at whether there is a payload at all.
+ *
+ * @example
+ * ```ts
+ * schema(contentTypeValidator({ allowed: ['application/json'], requireValue: true }))
+ * ```
+ */
+export function contentTypeValidator(options?: ContentTypeOptions): Validator {
+  const given = optionsObject('contentTypeValidator', options, ['header', 'allowed', 'requireValue'])
+  const header = stringOption('contentTypeValidator.header', given.header, 'content-type')
+  const requiresValue = booleanOption('contentTypeValidator.requireValue', given.requireValue, false)
+  const allowed = new Set(allowedTypes(given.allowed).map(mediaType))
+  return (_ctx, message) => {
+    if (requiresValue && message.value.length === 0) return new Error('empty payload')
+    const found = message.headers.get(header)
+    if (found === undefined || found === '') return new Error(`header "${header}" is missing`)
+    if (allowed.size === 0 || allowed.has(mediaType(found))) return undefined
+    return new Error(`content type "${found}" is not one of ${[...allowed].join(', ')}`)
+  }
+}
+
+function allowedTypes(given: readonly string[] | undefined): readonly string[] {
+  if (given === undefined) return []
+  const isList = Array.isArray(given) && given.every((type) => typeof type === 'string' && mediaType(type) !== '')
+  if (!isList) throw new OptionTypeError('contentTypeValidator.allowed', 'an array of media types', given)
+  return given
+}

@@ -1,0 +1,19 @@
+import type { Message } from '../message.js'
+import { deadLetterToken } from './dead-letter.js'
+
+/**
+ * What a message is known by, never its routing key (which many messages share): the header `crucible-idempotency-key`,
+ * else `message-id`, else the CloudEvents id with its source, else its position in its stream. Empty ones count as absent.
+ */
+export function defaultKey(message: Message): string {
+  const { headers } = message
+  const own = headers.get('crucible-idempotency-key') || headers.get('message-id')
+  if (own) return own
+  const eventId = headers.get('ce-id')
+  const eventSource = headers.get('ce-source')
+  // An event's id is unique only within its source.
+  if (eventId && eventSource) return `${eventSource}|${eventId}`
+  // A replay is still the message that was parked: its own cursor counts replays, and starts over with its store.
+  const cursor = message.as(deadLetterToken)?.cursor ?? message.cursor.toString()
+  return `${message.subject}|${message.partitionKey}|${cursor}`
+}

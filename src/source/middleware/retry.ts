@@ -1,0 +1,89 @@
+import { type BackoffOption, resolveBackoff } from '../../core/backoff.js'
+import type { Clock, Random } from '../../core/clock.js'
+import { decideRetry } from '../../core/decide-retry.js'
+import { booleanOption, functionOption, integerOption, optionsObject } from '../../core/options.js'
+import { exhausted, nakAfter, type Result } from '../../core/result.js'
+import { unreachable } from '../../core/unreachable.js'
+import { attempt, type Context } from '../context.js'
+import { defineMiddleware } from '../define-middleware.js'
+import type { Middleware } from '../handler.js'
+import { clockIn, hostKey, ownClock } from '../host.js'
+
+type Warn = (message: string) => void
+
+/** Options of {@link retry}. */
+export interface RetryMiddlewareOptions {
+  /** Deliveries in all, the first included; `Infinity` is allowed. Default 5. */
+  readonly maxAttempts?: number
+  /** The schedule: options of the built-in one (from 100 ms doubling to 30 s, full jitter), or one of your own. */
+  readonly backoff?: BackoffOption
+  /** Chance for the built-in schedule. Default `Math.random`. */
+  readonly random?: Random
+  /** Time, for the decision. Default: the hopper's. The built-in schedule does not read it. */
+  readonly clock?: Clock
+  /** A delay that the handler asked for is a floor under the schedule. Default true. */
+  readonly honourHandlerDelay?: boolean
+  /** Hears of a schedule that answers with nonsense. Default: the hopper's logger. */
+  readonly warn?: (message: string) => void
+}
+
+/**
+ * Retries what may succeed later: a retryable failure is delivered again with a growing delay, until the attempts are used
+ * up and it is terminated with its class kept. Everything else passes through as the same object. It never sleeps, holds no
+ * state, and reads the attempt from the context.
+ *
+ * @example
+ * ```ts
+ * new Hopper({ middleware: [dlq(letters), retry({ maxAttempts: 3, backoff: { baseMs: 100, maxMs: 1_000 } })] })
+ * ```
+ */
+export function retry(options?: RetryMiddlewareOptions): Middleware {
+  const given = optionsObject('retry', options, [
+    'maxAttempts',
+    'backoff',
+    'random',
+    'clock',
+    'honourHandlerDelay',
+    'warn',
+  ])
+  const maxAttempts = integerOption('retry.maxAttempts', given.maxAttempts, { min: 1, default: 5, infinite: true })
+  const random = functionOption('retry.random', given.random, Math.random)
+  const warn = given.warn === undefined ? undefined : functionOption<Warn>('retry.warn', given.warn)
+  const clock = ownClock('retry.clock', given.clock)
+  const backoff = resolveBackoff('retry.backoff', given.backoff, random, (message) => {
+    if (warn !== undefined) warn(message)
+    else deciding?.get(hostKey)?.logger.warn(message, { name: deciding.get(hostKey)?.name })
+  })
+  /** Whose delay is being asked for. Nothing else runs meanwhile: a schedule answers at once. */
+  let deciding: Context | undefined
+  const honourFloor = booleanOption('retry.honourHandlerDelay', given.honourHandlerDelay, true)
+
+  return defineMiddleware<never>({
+    kind: 'retry',
+    maxAttempts,
+    after(ctx, _message, result): Result {
+      if (result.action !== 'nak' || result.noEscalate === true) return result
+      deciding = ctx
+      const decision = decideRetry({
+        verdict: { class: result.class, rule: 'result' },
+        attempt: attempt(ctx)[0],
+        maxAttempts,
+        delayMs: (n) => backoff.delay(n),
+        floorMs: result.requeueMs,
+        honourFloor,
+        now: clockIn(ctx, clock).now(),
+      })
+      switch (decision.kind) {
+        case 'retry':
+          return nakAfter(decision.delayMs, result.error, { nextAttempt: decision.nextAttempt })
+        case 'giveUp':
+          return exhausted(result.error)
+        case 'defer':
+        case 'expire':
+          return result // A result carries neither a deferral nor a deadline.
+        default:
+          return unreachable(decision)
+      }
+    },
+  })
+}

@@ -1,0 +1,99 @@
+import { backendClauses } from './backend-clauses.js'
+import type { Capability } from './capability.js'
+import { type Clause, checkStanding, type Standing, verdictOn } from './clause.js'
+import { claimClauses } from './ledger/claim.js'
+import { crashClauses } from './ledger/crash.js'
+import { enqueueClauses } from './ledger/enqueue.js'
+import { gateClauses } from './ledger/gates.js'
+import { groupClauses } from './ledger/groups.js'
+import { holdClauses } from './ledger/holds.js'
+import { inspectClauses } from './ledger/inspect.js'
+import { leaseClauses } from './ledger/lease.js'
+import { limitClauses } from './ledger/limits.js'
+import { peopleClauses } from './ledger/people.js'
+import { settleClauses } from './ledger/settle.js'
+import { signalClauses } from './ledger/signals.js'
+import { pubsubClauses } from './pubsub-clauses.js'
+import { queueClauses } from './queue-clauses.js'
+import { storeClauses } from './store-clauses.js'
+
+/** The laws of a ledger, all of them. */
+export const ledgerClauses = Object.freeze({
+  ...enqueueClauses,
+  ...claimClauses,
+  ...leaseClauses,
+  ...settleClauses,
+  ...groupClauses,
+  ...gateClauses,
+  ...holdClauses,
+  ...signalClauses,
+  ...peopleClauses,
+  ...limitClauses,
+  ...inspectClauses,
+  ...crashClauses,
+})
+
+export type QueueClauseName = keyof typeof queueClauses
+export type StoreClauseName = keyof typeof storeClauses
+export type PubSubClauseName = keyof typeof pubsubClauses
+export type BackendClauseName = keyof typeof backendClauses
+export type LedgerClauseName = keyof typeof ledgerClauses
+
+/** The name of any clause. The list is closed: a waiver that names anything else does not compile, and throws. */
+export type ClauseName = QueueClauseName | StoreClauseName | PubSubClauseName | BackendClauseName | LedgerClauseName
+
+/** A clause as a table of support shows it. */
+export interface ClauseInfo {
+  readonly name: ClauseName
+  readonly about: 'queue' | 'store' | 'pubsub' | 'backend' | 'ledger'
+  /** The obligation in a sentence. */
+  readonly law: string
+  /** The capabilities without which it is not asked for. */
+  readonly needs: readonly Capability[]
+}
+
+const SUITES = {
+  queue: queueClauses,
+  store: storeClauses,
+  pubsub: pubsubClauses,
+  backend: backendClauses,
+  ledger: ledgerClauses,
+}
+
+/**
+ * Every clause of the conformance suites, in their order, with its obligation and the capabilities it needs. The table of
+ * support in the documentation is made from this and from the waivers of each backend.
+ */
+export function conformanceClauses(): readonly ClauseInfo[] {
+  return Object.entries(SUITES).flatMap(([about, clauses]) =>
+    Object.entries<Clause<never>>(clauses).map(([name, clause]) => ({
+      // The keys of the suites are the clause names by definition of the type.
+      name: name as ClauseName,
+      about: about as ClauseInfo['about'],
+      law: clause.law,
+      needs: clause.needs ?? [],
+    })),
+  )
+}
+
+/** What a backend says of one clause. */
+export interface ClauseSupport extends ClauseInfo {
+  readonly support:
+    | { readonly kind: 'kept' }
+    | { readonly kind: 'lacking'; readonly capability: Capability }
+    | { readonly kind: 'waived'; readonly reason: string }
+}
+
+/**
+ * The same list as one backend stands to it: kept, lacking a capability, or waived with a reason. Give it what the suite of
+ * that backend is given, and a table of support says the same as its tests.
+ */
+export function conformanceSupport(standing: Standing<ClauseName>): readonly ClauseSupport[] {
+  const clauses = conformanceClauses()
+  checkStanding(
+    'conformanceSupport',
+    standing,
+    clauses.map(({ name }) => name),
+  )
+  return clauses.map((clause) => ({ ...clause, support: verdictOn(clause, clause.name, standing) }))
+}

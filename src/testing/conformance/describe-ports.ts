@@ -1,0 +1,58 @@
+import type { Clock } from '../../core/clock.js'
+import type { Maybe } from '../../core/time.js'
+import type { PubSub, Queue, Store } from '../../ports/ports.js'
+import type { PubSubClauseName, QueueClauseName, StoreClauseName } from './clauses.js'
+import { pubsubClauses } from './pubsub-clauses.js'
+import { queueClauses } from './queue-clauses.js'
+import { storeClauses } from './store-clauses.js'
+import { describeClauses, type SuiteOptions, using } from './suite.js'
+
+/** How a suite opens the port it tests. */
+export interface PortSuite<Port, Name extends string> extends SuiteOptions<Name> {
+  /** Called for every clause; must return an empty port that lives by this clock. */
+  readonly open: (clock: Clock) => Maybe<Port>
+  readonly close?: (port: Port) => Maybe<void>
+}
+
+/**
+ * Describes a suite that holds a queue to its obligations, Q1 to Q12: leases, delays, dedupe, order, stale handles.
+ *
+ * @example
+ * ```ts
+ * describeQueue({ name: 'sqs', open: () => sqsQueue({ url }), realTime: true, without: ['priority', 'arrival order'] })
+ * ```
+ */
+export function describeQueue(options: PortSuite<Queue, QueueClauseName>): void {
+  const { open, close = () => undefined } = options
+  describeClauses('describeQueue', 'queue', options, queueClauses, (time, use) =>
+    using(
+      () => open(time.clock),
+      close,
+      (queue) => use({ queue, time }),
+    ),
+  )
+}
+
+/** Describes a suite that holds a store to its obligations, K1 to K7: expiry, atomic claims and counters. */
+export function describeStore(options: PortSuite<Store, StoreClauseName>): void {
+  const { open, close = () => undefined } = options
+  describeClauses('describeStore', 'store', options, storeClauses, (time, use) =>
+    using(
+      () => open(time.clock),
+      close,
+      (store) => use({ store, time }),
+    ),
+  )
+}
+
+/** Describes a suite that holds a pub/sub to its obligations: fan-out, isolation of listeners, unsubscribing. */
+export function describePubSub(options: PortSuite<PubSub, PubSubClauseName>): void {
+  const { open, close = () => undefined } = options
+  describeClauses('describePubSub', 'pubsub', options, pubsubClauses, (time, use) =>
+    using(
+      () => open(time.clock),
+      close,
+      (pubsub) => use({ pubsub, time }),
+    ),
+  )
+}

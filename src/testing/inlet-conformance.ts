@@ -1,0 +1,133 @@
+import type { Clock } from '../core/clock.js'
+import { MillraceError } from '../core/error.js'
+import type { Maybe, Ms } from '../core/time.js'
+import { unreachable } from '../core/unreachable.js'
+import type { CapabilityName } from '../source/subscription.js'
+import { ConformanceError } from './conformance/clause.js'
+import { runnerFrom, type TestRunner } from './conformance/runner.js'
+import { type TestTime, type TimeOptions, testTime } from './conformance/time.js'
+import { InletBench, type InletUnderTest } from './inlet/bench.js'
+import type { InletClause, InletNeed } from './inlet/clause.js'
+import { type InletClauseName, inletClauses } from './inlet/clauses.js'
+
+export type { InletUnderTest } from './inlet/bench.js'
+export type { InletClauseName } from './inlet/clauses.js'
+
+/** Options of {@link describeInlet}. */
+export interface InletSuite extends TimeOptions {
+  /** The name in titles and failures: `kafka`. */
+  readonly name: string
+  /** Called for every clause, and more than once by some: an empty stream that lives by this clock and leases for so long. */
+  readonly open: (setup: { readonly clock: Clock; readonly leaseMs: Ms }) => Maybe<InletUnderTest>
+  /**
+   * What this inlet, as configured, does not have: capabilities of its subscriptions, `'delivery count'`, `'redelivery'`. The
+   * clauses that need it are skipped, visibly, and the suite checks that it is true.
+   */
+  readonly without?: readonly InletNeed[]
+  /** Clauses it cannot keep, each with the reason that users should read. */
+  readonly waived?: Readonly<Partial<Record<InletClauseName, string>>>
+  /** The functions of your test runner. Default: the globals `describe` and `it`. */
+  readonly test?: TestRunner
+}
+
+/** How long messages are leased in the suite, in ticks. */
+const LEASE_TICKS = 4
+
+/**
+ * Describes a suite that holds an inlet to its obligations: what each result does, redelivery and its count, leases, aborts,
+ * draining, and every capability that it claims.
+ *
+ * @example
+ * ```ts
+ * describeInlet({
+ *   name: 'memory',
+ *   test: { describe, it },
+ *   open: ({ clock, leaseMs }) => {
+ *     const inlet = new MemInlet({ clock, leaseMs })
+ *     return { inlet, publish: (...values) => void inlet.queue(...values.map((value) => ({ value }))) }
+ *   },
+ * })
+ * ```
+ */
+export function describeInlet(options: InletSuite): void {
+  const test = runnerFrom(options.test, 'describeInlet')
+  checkWaivers(options)
+  const without = options.realTime === true ? [...(options.without ?? []), 'exact time' as const] : options.without
+  test.describe(`${options.name}: inlet`, () => {
+    for (const [name, clause] of Object.entries<InletClause>(inletClauses)) {
+      const body = () => onBench(options, (bench) => keep(options.name, name, clause, bench))
+      const verdict = verdictOn(clause, options.waived?.[name as InletClauseName], without ?? [])
+      switch (verdict.kind) {
+        case 'kept':
+          test.it(name, body)
+          break
+        case 'skipped':
+          test.it.skip(`${name} (${verdict.why})`, body)
+          break
+        default:
+          unreachable(verdict)
+      }
+    }
+    test.it('inlet: is without what it was said to be without', () =>
+      onBench(options, async (bench) => checkWithout(bench, without ?? [])),
+    )
+  })
+}
+
+type InletVerdict = { readonly kind: 'kept' } | { readonly kind: 'skipped'; readonly why: string }
+
+function verdictOn(clause: InletClause, waiver: string | undefined, without: readonly InletNeed[]): InletVerdict {
+  if (waiver !== undefined) return { kind: 'skipped', why: `waived: ${waiver}` }
+  const lacking = clause.needs?.find((need) => without.includes(need))
+  return lacking === undefined ? { kind: 'kept' } : { kind: 'skipped', why: `without ${lacking}` }
+}
+
+/** A misspelt waiver would silently waive nothing. */
+function checkWaivers({ waived = {} }: InletSuite): void {
+  for (const [name, reason] of Object.entries(waived)) {
+    if (!Object.hasOwn(inletClauses, name))
+      throw new MillraceError(
+        'UNKNOWN_CLAUSE',
+        `waived: "${name}" is not a clause of describeInlet(). The clauses are: ${Object.keys(inletClauses).join('; ')}.`,
+      )
+    if (typeof reason !== 'string' || reason.trim() === '')
+      throw new MillraceError('UNKNOWN_CLAUSE', `waived: "${name}" needs a reason that users can read.`)
+  }
+}
+
+/** A capability that is there after all must be tested: skipping it would hide what users rely on. */
+async function checkWithout(bench: InletBench, without: readonly InletNeed[]): Promise<void> {
+  for (const need of without) {
+    if (need === 'delivery count' || need === 'redelivery' || need === 'exact time') continue
+    if (bench.sub.capability(need satisfies CapabilityName) === undefined) continue
+    throw new MillraceError('SUITE_INCOMPLETE', `without: the subscription does have ${need}. Remove it from the list.`)
+  }
+}
+
+/** Opens what a clause needs, and closes it whatever happens. */
+async function onBench(options: InletSuite, use: (bench: InletBench) => Promise<void>): Promise<void> {
+  const opened: InletUnderTest[] = []
+  const open = async (time: TestTime): Promise<InletBench> => {
+    const leaseMs = time.ms(LEASE_TICKS)
+    const subject = await options.open({ clock: time.clock, leaseMs })
+    opened.push(subject)
+    const sub = await subject.inlet.subscribe(subject.config ?? { topics: ['conformance'] })
+    return new InletBench(subject, sub, time, leaseMs, () => open(time))
+  }
+  try {
+    await use(await open(testTime(options)))
+  } finally {
+    for (const subject of opened) {
+      await subject.inlet.close()
+      await subject.close?.()
+    }
+  }
+}
+
+async function keep(inlet: string, name: string, clause: InletClause, bench: InletBench): Promise<void> {
+  try {
+    await clause.run(bench)
+  } catch (cause) {
+    throw new ConformanceError(inlet, name, { law: clause.law, look: clause.look, run: async () => {} }, cause)
+  }
+}

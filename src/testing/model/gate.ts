@@ -1,0 +1,33 @@
+import type { Effect } from '../../ports/settlement.js'
+
+type OpenGate = Extract<Effect, { do: 'openGate' }>
+
+/** A gate: how many members it still needs, how many are left that could still come, and who has been counted. */
+export class Gate {
+  readonly holds: string
+  readonly members: ReadonlySet<string>
+  readonly #of: 'done' | 'success'
+  readonly #told = new Map<string, boolean>()
+  readonly #need: number
+  isFreed = false
+
+  constructor(opened: OpenGate) {
+    this.holds = opened.holds
+    this.members = new Set(opened.members)
+    this.#of = opened.of
+    this.#need = opened.need
+  }
+
+  /** The first word about a member counts; a repeated one changes nothing. */
+  tell(member: string, ok: boolean): void {
+    if (this.members.has(member) && !this.#told.has(member)) this.#told.set(member, ok)
+  }
+
+  /** Met, impossible (`false`), or still open. */
+  verdict(): boolean | undefined {
+    const good = [...this.#told.values()].filter((ok) => ok || this.#of === 'done').length
+    const need = this.#need - good
+    const left = this.members.size - this.#told.size
+    return need <= 0 ? true : need > left ? false : undefined
+  }
+}

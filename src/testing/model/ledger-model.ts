@@ -1,0 +1,123 @@
+import type { At, Ms } from '../../core/time.js'
+import type { Attempt, Lease } from '../../ports/item.js'
+import type { ClaimAsk, ClaimReply, Counted, ItemQuery, ItemView, Settled, Worker } from '../../ports/ledger.js'
+import type { CommitResult, GroupValue, Settlement } from '../../ports/settlement.js'
+import { stateWord } from '../../ports/words.js'
+import { Book, type Signals } from './book.js'
+import { claim, extend, readyIn } from './claim.js'
+import { commit } from './commit.js'
+import { groupValue } from './group.js'
+import { type Row, viewOf } from './row.js'
+
+/**
+ * The ledger's laws in their simplest form: plain maps, full scans, one call at a time. It is slow and meant to be obviously
+ * right; real ledgers are compared with it, call by call.
+ */
+export class LedgerModel {
+  readonly #book: Book
+
+  constructor(now: () => At, maxItemBytes = 1_048_576) {
+    this.#book = new Book(now, maxItemBytes)
+  }
+
+  get rows(): ReadonlyMap<string, Row> {
+    return this.#book.rows
+  }
+
+  /** What people did, in order. */
+  get log(): Book['log'] {
+    return this.#book.log
+  }
+
+  /** What has been made known since the last call. */
+  takeSignals(): Signals {
+    const told = this.#book.signals
+    this.#book.signals = { ready: [], inboxes: [] }
+    return told
+  }
+
+  claim(ask: ClaimAsk): ClaimReply {
+    return claim(this.#book, ask)
+  }
+
+  /** What a claim would find now, in its order. */
+  ready(queue: string): readonly Row[] {
+    return readyIn(this.#book, queue)
+  }
+
+  isPaused(row: Row): boolean {
+    return this.#book.isPaused(row)
+  }
+
+  extend(
+    held: readonly { readonly lease: Lease; readonly started: boolean; readonly progress?: string }[],
+    leaseMs: Ms,
+    me: Worker,
+  ): ('held' | 'lost' | 'cancelled')[] {
+    return extend(this.#book, held, leaseMs, me)
+  }
+
+  commit(batch: readonly Settlement[]): CommitResult[] {
+    return commit(this.#book, batch)
+  }
+
+  read(ids: readonly string[]): (ItemView | undefined)[] {
+    this.#book.tidy()
+    return ids.map((id) => {
+      const row = this.#book.rows.get(id)
+      return row === undefined ? undefined : viewOf(row)
+    })
+  }
+
+  groups(ids: readonly string[]): ((GroupValue & { readonly open: number }) | undefined)[] {
+    this.#book.tidy()
+    return ids.map((id) => {
+      const group = this.#book.groups.get(id)
+      return group === undefined ? undefined : { ...groupValue(group), open: group.open }
+    })
+  }
+
+  watch(inbox: string, what: Settled): void {
+    for (const id of what.ids) this.#book.rows.get(id)?.watchers.add(inbox)
+    for (const id of what.groups) this.#book.group(id).watchers.add(inbox)
+  }
+
+  /** Everything that fits the query, oldest arrival first; paging is the caller's. */
+  list(query: Omit<ItemQuery, 'limit' | 'cursor' | 'before'>): ItemView[] {
+    this.#book.tidy()
+    const fits = (row: Row) =>
+      (query.state === undefined || this.#word(row) === query.state) &&
+      (query.type === undefined || row.envelope.type === query.type) &&
+      (query.queue === undefined || row.queue === query.queue) &&
+      (query.groupId === undefined || row.envelope.groupId === query.groupId) &&
+      (query.tag === undefined || (row.envelope.tags ?? []).includes(query.tag)) &&
+      (query.class === undefined || row.class === query.class) &&
+      (query.fingerprint === undefined || row.attempts.at(-1)?.fingerprint === query.fingerprint)
+    return [...this.#book.rows.values()].filter(fits).map(viewOf)
+  }
+
+  attempts(id: string): readonly Attempt[] {
+    return this.#book.rows.get(id)?.attempts ?? []
+  }
+
+  counts(): Counted[] {
+    this.#book.tidy()
+    const found = new Map<string, { queue: string; type: string; counts: Record<string, number> }>()
+    for (const row of this.#book.rows.values()) {
+      const key = JSON.stringify([row.queue, row.envelope.type])
+      const entry = found.get(key) ?? { queue: row.queue, type: row.envelope.type, counts: {} }
+      const word = this.#word(row)
+      entry.counts[word] = (entry.counts[word] ?? 0) + 1
+      found.set(key, entry)
+    }
+    return [...found.values()]
+  }
+
+  workers(): (Worker & { readonly seenAt: At })[] {
+    return [...this.#book.workers.values()]
+  }
+
+  #word(row: Row) {
+    return stateWord({ ...viewOf(row), attempt: row.envelope.attempt }, this.#book.now())
+  }
+}

@@ -1,0 +1,58 @@
+import type { At } from '../../core/time.js'
+import type { ItemQuery, Ledger, Settled } from '../../ports/ledger.js'
+import { LedgerModel } from './ledger-model.js'
+
+/**
+ * The model as a ledger: the conformance suite runs on it too, so that the laws which ledgers are compared with are
+ * themselves held to the clauses.
+ */
+export function modelLedger(now: () => At): Ledger {
+  const model = new LedgerModel(now)
+  const wakes = new Set<(queue: string, dueAt?: At) => void>()
+  const inboxes = new Set<{ readonly inbox: string; readonly hear: (what: Settled) => void }>()
+  const tell = () => {
+    const { ready, inboxes: heard } = model.takeSignals()
+    for (const { queue, dueAt } of ready)
+      for (const wake of wakes) unharmed(() => wake(queue, dueAt > now() ? dueAt : undefined))
+    for (const { to, what } of heard)
+      for (const { inbox, hear } of inboxes) if (inbox === to) unharmed(() => hear(what))
+  }
+  const subscribe = <T>(set: Set<T>, one: T) => {
+    set.add(one)
+    return () => void set.delete(one)
+  }
+  return {
+    atomic: true,
+    limits: { maxItemBytes: 1_048_576, maxDelayMs: Infinity },
+    claim: async (ask) => model.claim(ask),
+    extend: async (held, leaseMs, me) => model.extend(held, leaseMs, me),
+    commit: async (batch) => {
+      const results = model.commit(batch)
+      tell()
+      return results
+    },
+    read: async (ids) => model.read(ids),
+    groups: async (ids) => model.groups(ids),
+    watch: async (inbox, what) => model.watch(inbox, what),
+    onReady: (wake) => subscribe(wakes, wake),
+    onInbox: (inbox, hear) => subscribe(inboxes, { inbox, hear }),
+    inspect: {
+      list: async ({ limit, cursor, ...query }: ItemQuery) => {
+        const all = model.list(query)
+        const from = cursor === undefined ? 0 : Number(cursor)
+        const items = all.slice(from, from + limit)
+        return from + limit < all.length ? { items, next: String(from + limit) } : { items }
+      },
+      attempts: async (id) => model.attempts(id),
+      counts: async () => model.counts(),
+      workers: async () => model.workers(),
+    },
+  }
+}
+
+/** A listener that throws is its owner's affair. */
+function unharmed(tell: () => void): void {
+  try {
+    tell()
+  } catch {}
+}

@@ -1,0 +1,51 @@
+import type { Clock } from '../../core/clock.js'
+import type { ItemView, Ledger } from '../../ports/ledger.js'
+import { overPlainPorts } from '../../ports/plain/index.js'
+import type { Backend } from '../../ports/ports.js'
+import { type Ground, nearQueue, ownedOf } from './far-backend.js'
+import type { QueueNames } from './queue-names.js'
+
+const PREFIX = 'work:'
+
+/** The backend seen from behind: no wire in between, nothing lost. Only for looking. */
+export class Backstage {
+  readonly ledger: Ledger
+  readonly #near: Backend
+  readonly #queues: QueueNames
+
+  constructor(near: Backend, ground: Ground, queues: QueueNames, clock: Clock) {
+    this.#near = near
+    this.#queues = queues
+    this.ledger =
+      ground === 'native'
+        ? ownedOf(near).open({ prefix: PREFIX })
+        : overPlainPorts(near, [], { prefix: PREFIX, clock }).ledger
+  }
+
+  /** Nothing is left to do: every item has ended; on plain ports, every queue is empty. */
+  async isAtRest(): Promise<boolean> {
+    const { inspect } = this.ledger
+    if (inspect !== undefined) {
+      const counted = await inspect.counts()
+      return counted.every(({ counts: { waiting = 0, scheduled = 0, retrying = 0, blocked = 0, active = 0 } }) => {
+        return waiting + scheduled + retrying + blocked + active === 0
+      })
+    }
+    for (const name of this.#queues.used) if ((await nearQueue(this.#near, name).size?.()) !== 0) return false
+    return true
+  }
+
+  /** Every item that exists; undefined where the backend cannot list. */
+  async everything(): Promise<readonly ItemView[] | undefined> {
+    const { inspect } = this.ledger
+    if (inspect === undefined) return undefined
+    const items: ItemView[] = []
+    let cursor: string | undefined
+    do {
+      const page = await inspect.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) })
+      items.push(...page.items)
+      cursor = page.next
+    } while (cursor !== undefined)
+    return items
+  }
+}

@@ -1,0 +1,55 @@
+import type { PubSub, Queue, Store } from '../../ports/ports.js'
+import { copied } from './copied.js'
+import type { Wire } from './wire.js'
+
+/** How much of its ports a backend shows: all they can do, or only what every port has to. */
+export type PortWidth = 'full' | 'minimal'
+
+const QUEUE = ['push', 'pop', 'heartbeat', 'ack', 'fail'] as const satisfies readonly (keyof Queue)[]
+const QUEUE_BEYOND = ['deadLetter', 'pushMany', 'ackMany', 'heartbeatMany'] as const satisfies readonly (keyof Queue)[]
+const STORE = ['get', 'set', 'setIfNotExists'] as const satisfies readonly (keyof Store)[]
+const STORE_BEYOND = [
+  'delete',
+  'increment',
+  'incrementOnce',
+  'compareAndSet',
+  'getMany',
+  'setMany',
+] as const satisfies readonly (keyof Store)[]
+
+/** A queue as one process sees it from afar. */
+export function farQueue(near: Queue, name: string, wire: Wire, width: PortWidth): Queue {
+  return far(near, name, wire, width === 'full' ? [...QUEUE, ...QUEUE_BEYOND] : QUEUE) as unknown as Queue
+}
+
+/** A store as one process sees it from afar. */
+export function farStore(near: Store, wire: Wire, width: PortWidth): Store {
+  return far(near, 'store', wire, width === 'full' ? [...STORE, ...STORE_BEYOND] : STORE) as unknown as Store
+}
+
+export function farPubSub(near: PubSub, wire: Wire): PubSub {
+  return {
+    publish: (message) => wire.call('publish', () => near.publish(message)),
+    subscribe: (listener) => near.subscribe((message) => wire.nudge('message', () => listener(message))),
+  }
+}
+
+/** Every function of the port that is there, each a call over the wire. Object by object the same shape. */
+function far(near: object, port: string, wire: Wire, names: readonly string[]): Record<string, unknown> {
+  const wrapped: Record<string, unknown> = {}
+  for (const name of names) {
+    const method: unknown = (near as Record<string, unknown>)[name]
+    if (typeof method !== 'function') continue
+    wrapped[name] = (...given: unknown[]) => {
+      const sent = copied(given)
+      return wire.call(`${port}.${name}`, () => method(...sent) as unknown, { asked: noteOf(sent) })
+    }
+  }
+  return wrapped
+}
+
+/** The key or the number that comes first; bodies would fill the page. */
+function noteOf([first]: readonly unknown[]): string {
+  if (typeof first === 'number') return String(first)
+  return typeof first === 'string' && !first.startsWith('{') ? first.slice(0, 60) : ''
+}

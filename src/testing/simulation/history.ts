@@ -1,0 +1,277 @@
+import type { Ms } from '../../core/time.js'
+import type { Claimed, Ending } from '../../ports/item.js'
+import type { CommitResult, Effect, Settlement } from '../../ports/settlement.js'
+import { BrokenPromiseError } from './errors.js'
+
+/** One run of a handler, as seen from outside of Millrace. */
+export interface SimulatedRun {
+  readonly id: string
+  readonly type: string
+  readonly groupId: string
+  readonly fence: number
+  readonly attempt: number
+  readonly process: string
+  readonly startedMs: Ms
+  endedMs?: Ms
+  /** Its signal fired. */
+  toldMs?: Ms
+  outcome?:
+    | { readonly kind: 'returned'; readonly children: readonly string[] }
+    | { readonly kind: 'threw'; readonly error: unknown }
+  /**
+   * The backend took its settlement, as the how many-th of all. Known only where the backend's commits can be watched: on
+   * native ground.
+   */
+  settledNth?: number
+}
+
+/** How an item ended, as the backend accepted it. */
+export interface End {
+  readonly ms: Ms
+  readonly fence: number | undefined
+  readonly ending: Ending
+}
+
+/** All that is known of one item without asking Millrace. */
+export class ItemHistory {
+  readonly id: string
+  /** Somebody called `enqueue`. */
+  offeredMs: Ms | undefined
+  /** `accepted()` resolved: from here on it may not be lost. */
+  acceptedMs: Ms | undefined
+  /** The run whose settlement made it. */
+  bornOf: string | undefined
+  groupId: string | undefined
+  /** Its leases, in order. */
+  readonly leases: { readonly fence: number; readonly ms: Ms }[] = []
+  readonly ends: End[] = []
+  readonly runs: SimulatedRun[] = []
+  /** Settlements that the backend took from one of its leases. */
+  settlements = 0
+  /** Those of them that spent an attempt. */
+  spent = 0
+  reopened = 0
+
+  constructor(id: string) {
+    this.id = id
+  }
+
+  get hasEnded(): boolean {
+    return this.ends.length > this.reopened
+  }
+
+  /** The fence of its last lease. */
+  get fence(): number | undefined {
+    return this.leases.at(-1)?.fence
+  }
+
+  run(fence: number): SimulatedRun | undefined {
+    return this.runs.findLast((run) => run.fence === fence)
+  }
+}
+
+/** What is known of one process. */
+export interface ProcessHistory {
+  /** How long its leases live without a heartbeat. */
+  readonly leaseMs: Ms
+  /** When it last went on after having stood still. */
+  awakeMs: Ms
+  /** When it crashed or had stopped. */
+  goneMs?: Ms
+}
+
+/** Somebody who waits for an item or a group. */
+export interface Wait {
+  readonly kind: 'result' | 'group'
+  readonly id: string
+  readonly groupId: string
+  readonly process: string
+  /** It may give up by itself. */
+  readonly isLimited: boolean
+  readonly sinceMs: Ms
+  settled?: { readonly ms: Ms; readonly value: unknown } | { readonly ms: Ms; readonly error: unknown }
+}
+
+/**
+ * What happened, kept outside of the system: who was promised what, which handlers ran under which lease, and what the
+ * backend let happen. The invariants compare the system's own account with this one.
+ */
+export class History {
+  readonly items = new Map<string, ItemHistory>()
+  readonly waits: Wait[] = []
+  /** How often each group was closed. */
+  readonly closings = new Map<string, number>()
+  /** How often each group was told to have closed. */
+  readonly groupsDone = new Map<string, number>()
+  readonly processes = new Map<string, ProcessHistory>()
+  readonly broken: BrokenPromiseError[] = []
+  /** Every commit of the backend is seen. Not so on plain ports, where a settlement is many calls. */
+  readonly isExact: boolean
+  readonly #now: () => Ms
+  #settled = 0
+
+  constructor(isExact: boolean, now: () => Ms) {
+    this.isExact = isExact
+    this.#now = now
+  }
+
+  item(id: string): ItemHistory {
+    let item = this.items.get(id)
+    if (item === undefined) {
+      item = new ItemHistory(id)
+      this.items.set(id, item)
+    }
+    return item
+  }
+
+  /** A promise that broke while the world was going on: it ends there. */
+  breaks(promise: string, what: string): void {
+    this.broken.push(new BrokenPromiseError(promise, what))
+  }
+
+  offered(id: string): void {
+    this.item(id).offeredMs ??= this.#now()
+  }
+
+  accepted(id: string): void {
+    this.item(id).acceptedMs ??= this.#now()
+  }
+
+  waitBegan(wait: Omit<Wait, 'sinceMs' | 'settled'>): Wait {
+    const waiting: Wait = { ...wait, sinceMs: this.#now() }
+    this.waits.push(waiting)
+    return waiting
+  }
+
+  waitEnded(wait: Wait, how: { readonly value: unknown } | { readonly error: unknown }): void {
+    wait.settled = { ms: this.#now(), ...how }
+  }
+
+  /** A process told of a closed group. */
+  groupDone(groupId: string): void {
+    const times = (this.groupsDone.get(groupId) ?? 0) + 1
+    this.groupsDone.set(groupId, times)
+    if (times > 1 + this.#reopenings(groupId)) {
+      this.breaks('a group is told to be done once', `${groupId} was told to be done ${times} times`)
+    }
+  }
+
+  // ── handlers ──
+
+  started(run: Omit<SimulatedRun, 'startedMs'>): SimulatedRun {
+    const item = this.item(run.id)
+    const began: SimulatedRun = { ...run, startedMs: this.#now() }
+    this.#checkStart(item, began)
+    item.runs.push(began)
+    return began
+  }
+
+  ended(run: SimulatedRun, outcome: NonNullable<SimulatedRun['outcome']>): void {
+    run.endedMs = this.#now()
+    run.outcome = outcome
+  }
+
+  told(run: SimulatedRun): void {
+    run.toldMs = this.#now()
+  }
+
+  #checkStart(item: ItemHistory, run: SimulatedRun): void {
+    const who = `${run.id} (fence ${run.fence}) on ${run.process}`
+    if (item.runs.some(({ fence }) => fence === run.fence)) {
+      this.breaks('a lease runs its handler once', `${who} was started twice under the same lease`)
+    }
+    if (!this.isExact) return
+    if (item.hasEnded) this.breaks('what has ended does not run again', `${who} was started after its end`)
+    else if (item.fence !== run.fence) {
+      this.breaks(
+        'a handler starts only under a lease that holds',
+        `${who} was started while fence ${item.fence} held it`,
+      )
+    }
+    if (run.attempt !== 1 + item.spent) {
+      this.breaks(
+        'only settled failures spend attempts',
+        `${who} runs as attempt ${run.attempt}, after ${item.spent} settled failures`,
+      )
+    }
+  }
+
+  // ── the backend ──
+
+  leased({ lease }: Claimed): void {
+    const { leases, fence: last } = this.item(lease.id)
+    if (last !== undefined && lease.fence <= last) {
+      this.breaks('fences rise', `${lease.id} was leased with fence ${lease.fence} after ${last}`)
+    }
+    leases.push({ fence: lease.fence, ms: this.#now() })
+  }
+
+  committed({ guard, effects }: Settlement, result: CommitResult): void {
+    if (result.kind !== 'applied') return
+    const by = guard.by === 'lease' ? guard.lease : undefined
+    if (by !== undefined) {
+      const item = this.item(by.id)
+      if (item.fence !== by.fence) {
+        this.breaks(
+          'a stale lease settles nothing',
+          `${by.id} was settled with fence ${by.fence}, held by ${item.fence}`,
+        )
+      }
+      item.settlements += 1
+      const run = item.run(by.fence)
+      this.#settled += 1
+      const isPutBack = effects.some((effect) => effect.do === 'release')
+      if (run !== undefined && !isPutBack) run.settledNth = this.#settled
+    }
+    for (const effect of effects) this.#applied(effect, by)
+    for (const { groupId } of result.closed) this.#closed(groupId)
+  }
+
+  #applied(effect: Effect, by: { readonly id: string; readonly fence: number } | undefined): void {
+    switch (effect.do) {
+      case 'push': {
+        const item = this.item(effect.item.id)
+        item.groupId ??= effect.item.groupId
+        item.bornOf ??= by?.id
+        if (effect.heldBy !== undefined) item.leases.push({ fence: 1, ms: this.#now() })
+        return
+      }
+      case 'retryAt':
+        if (effect.why === 'retry') this.item(effect.id).spent += 1
+        return
+      case 'finish':
+      case 'park':
+        this.#ended(this.item(effect.id), { ms: this.#now(), fence: by?.fence, ending: effect.ending })
+        return
+      case 'reopen': {
+        const item = this.item(effect.id)
+        item.reopened += 1
+        item.spent = 0
+        return
+      }
+      case 'erase':
+        this.items.delete(effect.id)
+        return
+      default:
+        return // Counters, gates and signals are compared at the end.
+    }
+  }
+
+  #ended(item: ItemHistory, end: End): void {
+    if (item.hasEnded) this.breaks('every item ends once', `${item.id} ended again (${end.ending}, fence ${end.fence})`)
+    item.ends.push(end)
+  }
+
+  #closed(groupId: string): void {
+    const times = (this.closings.get(groupId) ?? 0) + 1
+    this.closings.set(groupId, times)
+    if (times > 1 + this.#reopenings(groupId))
+      this.breaks('a group closes once', `${groupId} was closed ${times} times`)
+  }
+
+  #reopenings(groupId: string): number {
+    let count = 0
+    for (const item of this.items.values()) if (item.groupId === groupId) count += item.reopened
+    return count
+  }
+}

@@ -1,0 +1,191 @@
+import type { ItemView } from '../../ports/ledger.js'
+import type { GroupValue } from '../../ports/settlement.js'
+import { BrokenPromiseError } from './errors.js'
+import type { History, ItemHistory } from './history.js'
+import { checkWaits } from './wait-invariants.js'
+import type { World } from './world.js'
+
+/** What is left when everything has come to rest. */
+export interface Aftermath {
+  readonly history: History
+  /** Items as the backend knows them: all it has, or all that were ever heard of where it cannot list. */
+  readonly views: ReadonlyMap<string, ItemView>
+  readonly groups: ReadonlyMap<string, GroupValue & { readonly open: number }>
+  /** Processes that were there to the end, so that whoever waited in them must have heard. */
+  readonly survivors: ReadonlySet<string>
+}
+
+/** A backend forgets the oldest of more attempts than this. */
+const REMEMBERED_ATTEMPTS = 100
+
+/** Compares what the backend says with what happened. Throws the first promise that does not hold. */
+export async function checkAftermath(world: World): Promise<void> {
+  const after = await lookAround(world)
+  for (const view of after.views.values()) checkView(after, view)
+  for (const item of after.history.items.values()) checkItem(after, item)
+  checkGroups(after)
+  for (const item of after.history.items.values()) checkLosers(after, item)
+  await checkAttempts(world)
+  checkWaits(after)
+}
+
+async function lookAround({ backstage, history, processes }: World): Promise<Aftermath> {
+  const { ledger } = backstage
+  const known = [...history.items.keys(), ...childrenHeardOf(history)]
+  const found = (await backstage.everything()) ?? (await ledger.read([...new Set(known)]))
+  const views = new Map(found.flatMap((view) => (view === undefined ? [] : [[view.envelope.id, view] as const])))
+  const groupIds = [...new Set([...views.values()].map(({ envelope }) => envelope.groupId))]
+  const values = await ledger.groups(groupIds)
+  const groups = new Map(groupIds.flatMap((id, i) => (values[i] === undefined ? [] : [[id, values[i]] as const])))
+  const survivors = new Set(processes.filter(({ isStopping }) => !isStopping).map(({ name }) => name))
+  return { history, views, groups, survivors }
+}
+
+/** What the backend has must have come from somewhere, and must have ended. */
+function checkView({ history }: Aftermath, { envelope, status, ending }: ItemView): void {
+  const item = history.items.get(envelope.id)
+  const isChild = item?.bornOf !== undefined || envelope.parent !== undefined
+  if (!isChild && item?.offeredMs === undefined) {
+    throw new BrokenPromiseError('nothing exists that nobody asked for', `${envelope.id} was never enqueued`)
+  }
+  if (status !== 'success' && status !== 'dead') {
+    throw new BrokenPromiseError('accepted work ends', `${envelope.id} is ${status} although nothing is left to do`)
+  }
+  const attempts = envelope.retry?.attempts
+  if (attempts !== undefined && envelope.attempt > attempts) {
+    throw new BrokenPromiseError(
+      'attempts stay within the policy',
+      `${envelope.id} has attempt ${envelope.attempt} of ${attempts}`,
+    )
+  }
+  if (ending === 'exhausted' && attempts !== undefined && envelope.attempt !== attempts) {
+    throw new BrokenPromiseError(
+      'nothing is given up early',
+      `${envelope.id} was given up at attempt ${envelope.attempt} of ${attempts}`,
+    )
+  }
+}
+
+function checkItem(after: Aftermath, item: ItemHistory): void {
+  const { history, views } = after
+  const view = views.get(item.id)
+  if (item.acceptedMs !== undefined && view === undefined && !(history.isExact && item.hasEnded)) {
+    throw new BrokenPromiseError('accepted work is never lost', `${item.id} was accepted, and nothing is known of it`)
+  }
+  checkChildren(after, item, view)
+  if (!history.isExact) return
+  const isOpen = (item.acceptedMs !== undefined || item.bornOf !== undefined) && !item.hasEnded
+  if (isOpen) throw new BrokenPromiseError('accepted work ends', `${item.id} has not ended`)
+  checkEnding(item)
+}
+
+/** The children of the run that settled exist, and those of any other run do not. */
+function checkChildren({ history, views }: Aftermath, item: ItemHistory, view: ItemView | undefined): void {
+  const returned = item.runs.flatMap((run) =>
+    run.outcome?.kind === 'returned' ? [{ run, children: run.outcome.children }] : [],
+  )
+  if (returned.every(({ children }) => children.length === 0)) return
+  const exists = (id: string) => (history.isExact ? history.items.get(id)?.bornOf !== undefined : views.has(id))
+  const counts = returned.filter(({ children }) => children.some(exists))
+  if (counts.length > 1) {
+    throw new BrokenPromiseError('effects happen once', `${counts.length} runs of ${item.id} have children that exist`)
+  }
+  const [made] = counts
+  const missing = made?.children.find((id) => !exists(id))
+  if (missing !== undefined) {
+    throw new BrokenPromiseError('a run settles as a whole', `${item.id} has some children, but not ${missing}`)
+  }
+  if (!history.isExact) {
+    if (made === undefined && view?.status === 'success' && returned.every(({ children }) => children.length > 0)) {
+      throw new BrokenPromiseError('a run settles as a whole', `${item.id} succeeded, and its children do not exist`)
+    }
+    return
+  }
+  for (const { run, children } of returned) {
+    if (children.length === 0 || (run.settledNth !== undefined) === (run === made?.run)) continue
+    const how =
+      run.settledNth === undefined
+        ? 'has children although it did not settle'
+        : 'settled, and its children do not exist'
+    throw new BrokenPromiseError('a run settles as a whole', `${item.id}#${run.fence} ${how}`)
+  }
+}
+
+/** The end that was recorded is one that its runs explain. */
+function checkEnding(item: ItemHistory): void {
+  for (const { ending, fence } of item.ends) {
+    const run = fence === undefined ? undefined : item.run(fence)
+    const broken = (what: string) =>
+      new BrokenPromiseError('an end is what its run came to', `${item.id} ended ${ending}, ${what}`)
+    switch (ending) {
+      case 'done':
+        if (run?.outcome?.kind !== 'returned') throw broken(`but no handler returned under fence ${fence}`)
+        break
+      case 'exhausted':
+        if (run?.outcome?.kind !== 'threw') throw broken(`but no handler threw under fence ${fence}`)
+        break
+      case 'crashed': {
+        const unsettled = item.leases.length - item.settlements
+        // The lease that records the crash is settled itself.
+        if (unsettled < 3) throw broken(`but only ${unsettled} of its leases were never settled`)
+        break
+      }
+      default:
+        break // Deadlines, people and bad input end an item without a run, or with a run of either kind.
+    }
+  }
+}
+
+/** A run whose lease went to another one is told so within a lease, unless its process stands still or is gone. */
+function checkLosers({ history }: Aftermath, item: ItemHistory): void {
+  for (const run of item.runs) {
+    const next = item.leases.find(({ fence }) => fence > run.fence)
+    const process = history.processes.get(run.process)
+    if (next === undefined || process === undefined || run.settledNth !== undefined) continue
+    const byMs = Math.max(next.ms, process.awakeMs) + process.leaseMs
+    const endedMs = Math.min(run.endedMs ?? Infinity, process.goneMs ?? Infinity)
+    if (endedMs <= byMs || (run.toldMs ?? Infinity) <= byMs) continue
+    throw new BrokenPromiseError(
+      'who has lost his lease is told',
+      `${run.id}#${run.fence} went on in ${run.process} long after fence ${next.fence} had taken over`,
+    )
+  }
+}
+
+/** Every run that counted is remembered, once. */
+async function checkAttempts({ backstage, history }: World): Promise<void> {
+  const { inspect } = backstage.ledger
+  if (inspect === undefined || !history.isExact) return
+  for (const item of history.items.values()) {
+    const settled = item.runs.filter(({ settledNth }) => settledNth !== undefined)
+    if (settled.length === 0 || settled.length >= REMEMBERED_ATTEMPTS) continue
+    const remembered = await inspect.attempts(item.id)
+    if (remembered.length === settled.length || remembered.length === 0) continue
+    throw new BrokenPromiseError(
+      'every run that counted is remembered once',
+      `${item.id} had ${settled.length} runs that counted, and ${remembered.length} attempts are remembered`,
+    )
+  }
+}
+
+function checkGroups({ history, views, groups }: Aftermath): void {
+  const ids = new Set([...views.values()].map(({ envelope }) => envelope.groupId))
+  for (const id of ids) {
+    const group = groups.get(id)
+    if (group === undefined) continue // Its records have expired, and were closed before that, see below.
+    if (group.open !== 0)
+      throw new BrokenPromiseError('counters are exact', `group ${id} has ${group.open} open, and nothing in it is`)
+    if (history.isExact && !history.closings.has(id)) {
+      throw new BrokenPromiseError(
+        'a group closes once',
+        `everything in group ${id} has ended, and it was never closed`,
+      )
+    }
+  }
+}
+
+function childrenHeardOf(history: History): readonly string[] {
+  return [...history.items.values()].flatMap(({ runs }) =>
+    runs.flatMap(({ outcome }) => (outcome?.kind === 'returned' ? outcome.children : [])),
+  )
+}

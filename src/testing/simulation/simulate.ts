@@ -1,0 +1,162 @@
+import { systemClock } from '../../core/clock.js'
+import { setIdGenerator } from '../../core/ids.js'
+import type { Ms } from '../../core/time.js'
+import { BrokenPromiseError, SimulationError } from './errors.js'
+import { checkAftermath } from './invariants.js'
+import { type ResolvedSimulation, resolveSimulation, type SeedReport, type SimulationOptions } from './options.js'
+import { type ResolvedScenario, resolveScenario } from './scenario.js'
+import { World } from './world.js'
+
+/** What all seeds of a simulation did together. */
+export interface SimulationReport {
+  readonly seeds: number
+  readonly events: number
+  readonly virtualMs: Ms
+  readonly items: number
+  readonly runs: number
+  readonly crashes: number
+}
+
+/** How often the world is asked whether it has come to rest. */
+const REST_PROBE_MS = 500
+/** How long whoever waits may take to hear of the end: their longest poll, and a little. */
+const HEARING_MS = 12_000
+
+/** Ids are the process's: two simulations at once would draw from each other. */
+let last: Promise<unknown> = Promise.resolve()
+
+/**
+ * Runs your work types in a simulated fleet: virtual time, several processes, one backend, and everything that can go wrong
+ * between them. Crashes, pauses, lost and repeated messages, late replies, outages and wrong clocks all come from the seed,
+ * so that a failing seed replays exactly.
+ *
+ * After each seed the promises of Millrace are checked (accepted work has ended once, effects happened once, groups closed
+ * once, nothing is stuck, whoever waited knows), then your own in `check`. Rejects with a `SimulationError` for the first
+ * seed that breaks one.
+ *
+ * Handlers must not wait for anything real: use `process.clock` and `process.call`.
+ *
+ * @example
+ * ```ts
+ * await simulate({
+ *   seeds: 200,
+ *   setup: (world) => {
+ *     const charged = new Set<string>()
+ *     return {
+ *       work: (process) => [
+ *         defineWork('charge', async (order: { id: string }, ctx) => {
+ *           await process.call('bank', () => charged.add(order.id)) // may be lost, or happen without an answer
+ *           return ctx.void()
+ *         }),
+ *       ],
+ *       run: async () => {
+ *         for (let n = 0; n < 20; n += 1) await world.enqueue('charge', { id: `order ${n}` })
+ *       },
+ *       check: () => world.expect(charged.size === 20, 'every order is charged'),
+ *     }
+ *   },
+ * })
+ * ```
+ */
+export function simulate(options: SimulationOptions): Promise<SimulationReport> {
+  const resolved = resolveSimulation(options)
+  const run = last.then(() => simulateSeeds(resolved))
+  last = run.catch(() => undefined)
+  return run
+}
+
+async function simulateSeeds(o: ResolvedSimulation): Promise<SimulationReport> {
+  const total = { seeds: 0, events: 0, virtualMs: 0, items: 0, runs: 0, crashes: 0 }
+  const untilMs = o.minutes === undefined ? Infinity : systemClock.monotonic() + o.minutes * 60_000
+  for (let seed = o.firstSeed; total.seeds < o.seeds && systemClock.monotonic() < untilMs; seed += 1) {
+    const report = await simulateSeed(o, seed)
+    total.seeds += 1
+    for (const name of ['events', 'virtualMs', 'items', 'runs', 'crashes'] as const) total[name] += report[name]
+    o.onSeed(report)
+  }
+  return total
+}
+
+async function simulateSeed(o: ResolvedSimulation, seed: number): Promise<SeedReport> {
+  let ids = 0
+  setIdGenerator(() => `i${++ids}`)
+  const world = new World(o, seed)
+  try {
+    const scenario = resolveScenario(o.setup(world))
+    await live(o, world, scenario)
+    await checkAftermath(world)
+    await scenario.check()
+    return reportOf(world)
+  } catch (error) {
+    throw new SimulationError(seed, error, world.journal.lines)
+  } finally {
+    world.end()
+    setIdGenerator()
+  }
+}
+
+/** Trouble while the outside world goes on and for a while at least, then peace until everything is at rest. */
+async function live(o: ResolvedSimulation, world: World, scenario: ResolvedScenario): Promise<void> {
+  const { scheduler, history } = world
+  const run = async (isOver: () => boolean, untilMs: Ms) => {
+    const over = await scheduler.run(() => history.broken.length > 0 || isOver(), untilMs)
+    if (history.broken[0] !== undefined) throw history.broken[0]
+    return over
+  }
+  world.begin(scenario)
+  const outside = { isDone: false, failure: undefined as { readonly error: unknown } | undefined }
+  Promise.resolve(scenario.run()).then(
+    () => {
+      outside.isDone = true
+    },
+    (error: unknown) => {
+      outside.failure = { error }
+    },
+  )
+  await run(() => outside.failure !== undefined, o.troubleMs)
+  await run(() => outside.isDone || outside.failure !== undefined, Infinity)
+  if (outside.failure !== undefined) throw outside.failure.error
+  world.calm()
+
+  let isAtRest = false
+  const probe = () => {
+    void world.backstage.isAtRest().then((rests) => {
+      isAtRest = rests
+      if (!rests) scheduler.schedule(REST_PROBE_MS, undefined, probe)
+    })
+  }
+  probe()
+  if (!(await run(() => isAtRest, scheduler.nowMs + o.restWithinMs))) throw await stuck(o, world)
+  world.journal.write('world', 'is at rest')
+  // Whoever still stands still hears of it when he goes on.
+  const awakeMs = Math.max(scheduler.nowMs, ...world.processes.map(({ pausedUntilMs }) => pausedUntilMs))
+  await run(() => false, awakeMs + HEARING_MS)
+}
+
+async function stuck(o: ResolvedSimulation, world: World): Promise<BrokenPromiseError> {
+  const open = (await world.backstage.everything())?.filter(
+    ({ status }) => status === 'pending' || status === 'running',
+  )
+  const which = open?.map(
+    ({ envelope, status, holder }) =>
+      `${envelope.type} ${envelope.id} (${status}${holder === undefined ? '' : `, held by ${holder}`})`,
+  )
+  return new BrokenPromiseError(
+    'nothing is stuck that could move',
+    `${o.restWithinMs} ms after the trouble ended, not everything has: ${which?.slice(0, 10).join(', ') ?? 'a queue is not empty'}.`,
+  )
+}
+
+function reportOf({ seed, scheduler, history, journal, crashes }: World): SeedReport {
+  let runs = 0
+  for (const item of history.items.values()) runs += item.runs.length
+  return {
+    seed,
+    events: scheduler.events,
+    virtualMs: scheduler.nowMs,
+    items: history.items.size,
+    runs,
+    crashes: crashes.count,
+    fingerprint: journal.fingerprint,
+  }
+}

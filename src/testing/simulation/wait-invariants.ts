@@ -1,0 +1,40 @@
+import { defaultCodec } from '../../core/codec.js'
+import { BrokenPromiseError, SimulatedFaultError } from './errors.js'
+import type { Wait } from './history.js'
+import type { Aftermath } from './invariants.js'
+
+/** Whoever waited in a process that is still there knows what came of it, and what he was told is true. */
+export function checkWaits(after: Aftermath): void {
+  for (const wait of after.history.waits) {
+    const who = `${wait.process}, waiting for the ${wait.kind} of ${wait.id},`
+    if (wait.settled === undefined) {
+      if (after.survivors.has(wait.process))
+        throw new BrokenPromiseError('whoever waits hears of the end', `${who} was never told`)
+    } else if ('value' in wait.settled) {
+      const truth = wait.kind === 'result' ? after.views.get(wait.id)?.result : after.groups.get(wait.groupId)?.value
+      const told = wait.settled.value === undefined ? undefined : defaultCodec.stringify(wait.settled.value)
+      if (told !== truth && isKept(after, wait)) {
+        throw new BrokenPromiseError('whoever waits is told the truth', `${who} was told ${told}, and it is ${truth}`)
+      }
+    } else checkRejection(after, wait, wait.settled.error, who)
+  }
+}
+
+function checkRejection(after: Aftermath, wait: Wait, error: unknown, who: string): void {
+  // It may give up, and what was never accepted is never settled.
+  if (wait.isLimited || error instanceof SimulatedFaultError) return
+  const view = after.views.get(wait.id)
+  if (view === undefined) return
+  const isDead = wait.kind === 'result' && view.status === 'dead'
+  if (!isDead) {
+    const text = error instanceof Error ? error.message : String(error)
+    throw new BrokenPromiseError(
+      'whoever waits is told the truth',
+      `${who} was told "${text}", and it is ${view.status}`,
+    )
+  }
+}
+
+function isKept(after: Aftermath, { kind, id, groupId }: Wait): boolean {
+  return kind === 'result' ? after.views.has(id) : after.groups.has(groupId)
+}

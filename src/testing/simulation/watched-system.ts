@@ -1,0 +1,46 @@
+import type { WorkSystem } from '../../work/create-work.js'
+import type { WaitOptions, Work, WorkHandle, WorkInstanceOptions } from '../../work/work.js'
+import type { History, Wait } from './history.js'
+
+/** The same system, with everything that it promises written down. */
+export function watchedSystem(system: WorkSystem, process: string, history: History): WorkSystem {
+  const watched = (handle: WorkHandle): WorkHandle => {
+    history.offered(handle.id)
+    handle.accepted().then(
+      ({ id }) => history.accepted(id),
+      () => undefined, // Not promised, then.
+    )
+    return watchedHandle(handle, process, history)
+  }
+  // One function behind the two overloads, as in the system itself.
+  const enqueue = (...args: Parameters<WorkSystem['enqueue']>) => watched(system.enqueue(...args) as WorkHandle)
+  const enqueueMany = async (works: readonly Work[], options?: WorkInstanceOptions) => {
+    for (const { id } of works) history.offered(id)
+    const handles = await system.enqueueMany(works, options)
+    for (const { id } of handles) history.accepted(id)
+    return handles.map((handle) => watchedHandle(handle, process, history))
+  }
+  return Object.freeze({ ...system, enqueue, enqueueMany } as unknown as WorkSystem)
+}
+
+function watchedHandle(handle: WorkHandle, process: string, history: History): WorkHandle {
+  const { id, groupId } = handle
+  const wait = (kind: Wait['kind'], options: WaitOptions | undefined): Promise<unknown> => {
+    const isLimited = options?.timeout !== undefined || options?.signal !== undefined
+    const waiting = history.waitBegan({ kind, id, groupId, process, isLimited })
+    const waited = handle[kind](options)
+    waited.then(
+      (value) => history.waitEnded(waiting, { value }),
+      (error: unknown) => history.waitEnded(waiting, { error }),
+    )
+    return waited
+  }
+  return {
+    id,
+    groupId,
+    accepted: () => handle.accepted(),
+    result: (options) => wait('result', options),
+    group: (options) => wait('group', options),
+    then: (onDone, onFailed) => wait('group', undefined).then(onDone, onFailed),
+  }
+}

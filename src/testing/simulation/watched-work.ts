@@ -1,0 +1,55 @@
+import { isNode, type ResultNode } from '../../work/result-tree.js'
+import type { AnyWorkBuilder, Work, WorkContext, WorkResult } from '../../work/work.js'
+import type { WorkOptions } from '../../work/work-options.js'
+import type { History } from './history.js'
+import type { Journal } from './journal.js'
+
+/** Where the runs of one process are written down. */
+export interface RunWatcher {
+  readonly name: string
+  readonly history: History
+  readonly journal: Journal
+  /** The queue of this process that stands for the one in the type's options. */
+  readonly queueFor: (queue: NonNullable<WorkOptions['queue']>) => NonNullable<WorkOptions['queue']>
+}
+
+/** The same work type, with every run of its handler written down. */
+export function watchedWork(builder: AnyWorkBuilder, watcher: RunWatcher): AnyWorkBuilder {
+  const { def } = builder
+  const { queue } = def.options
+  const run = async (input: unknown, ctx: WorkContext): Promise<WorkResult> => {
+    const { history, journal, name } = watcher
+    const { id, fence, attempt, groupId } = ctx
+    journal.write(name, `▶ ${def.type} ${id}#${fence}, attempt ${attempt}`)
+    const began = history.started({ id, fence, attempt, groupId, type: def.type, process: name })
+    ctx.signal.addEventListener('abort', () => history.told(began), { once: true })
+    try {
+      const returned = await def.run(input, ctx)
+      journal.write(name, `■ ${id}#${fence} returned`)
+      history.ended(began, { kind: 'returned', children: isNode(returned) ? childrenOf(returned) : [] })
+      return returned
+    } catch (error) {
+      journal.write(name, `■ ${id}#${fence} threw ${error instanceof Error ? error.name : typeof error}`)
+      history.ended(began, { kind: 'threw', error })
+      throw error
+    }
+  }
+  const options = queue === undefined ? def.options : { ...def.options, queue: watcher.queueFor(queue) }
+  return Object.assign((input: unknown) => builder(input), {
+    type: builder.type,
+    def: Object.freeze({ ...def, options: Object.freeze(options), run }),
+  })
+}
+
+/** Ids of the work that a returned instruction queues. */
+function childrenOf(root: ResultNode): readonly string[] {
+  const ids: string[] = []
+  const walk = (node: ResultNode): void => {
+    for (const item of node.items) {
+      if (isNode(item)) walk(item)
+      else ids.push((item as Work).id)
+    }
+  }
+  walk(root)
+  return ids
+}

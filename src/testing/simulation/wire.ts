@@ -1,0 +1,114 @@
+import type { Maybe, Ms } from '../../core/time.js'
+import type { Chance } from './chance.js'
+import { copied } from './copied.js'
+import { SimulatedFaultError } from './errors.js'
+import type { Faults } from './faults.js'
+import type { Journal } from './journal.js'
+import type { Owner, Scheduler } from './scheduler.js'
+
+/** What all wires of a world have in common. */
+export interface WireWorld {
+  readonly scheduler: Scheduler
+  readonly journal: Journal
+  readonly chance: Chance
+  /** The faults of this moment. */
+  readonly faults: () => Faults
+  /** Nobody reaches the backend. */
+  readonly isBackendAway: () => boolean
+}
+
+/** How a call is written down, and whether it may arrive twice. */
+export interface CallNotes<T> {
+  readonly asked?: string
+  readonly answered?: (value: T) => string
+  readonly mayRepeat?: boolean
+}
+
+/**
+ * The way of one process to the backend and back. A call that happens and the reply that tells of it are two events: in
+ * between the process may die, the reply may be lost, and everybody else goes on.
+ */
+export class Wire {
+  readonly #world: WireWorld
+  readonly #owner: Owner & { readonly name: string }
+
+  constructor(world: WireWorld, owner: Owner & { readonly name: string }) {
+    this.#world = world
+    this.#owner = owner
+  }
+
+  /** Calls `execute` at the backend. `execute` does its work before it returns; only its answer may be a promise. */
+  call<T>(name: string, execute: () => Maybe<T>, notes: CallNotes<T> = {}): Promise<T> {
+    const { scheduler, journal, chance, faults, isBackendAway } = this.#world
+    const owner = this.#owner
+    return new Promise((resolve, reject) => {
+      // A dead process sends nothing and is told nothing.
+      if (owner.isDead) return
+      journal.write(owner.name, `→ ${name}${notes.asked === undefined ? '' : ` ${notes.asked}`}`)
+      const fail = (how: string) => {
+        scheduler.schedule(this.#patience(), owner, () => {
+          journal.write(owner.name, `✗ ${name}: ${how}`)
+          reject(new SimulatedFaultError(name, how))
+        })
+      }
+      if (isBackendAway()) return fail('the backend could not be reached')
+      if (chance.flip(faults().lostRequests)) return fail('the request was lost')
+      const diesWithSender = chance.flip(0.5)
+      const happens = () => {
+        if (owner.isDead && diesWithSender) return
+        this.#execute(name, execute, notes).then(
+          (value) => {
+            if (chance.flip(faults().lostReplies)) fail('the reply was lost')
+            else scheduler.schedule(this.#latency(), owner, () => this.#arrives(name, () => resolve(value)))
+          },
+          (error) => scheduler.schedule(this.#latency(), owner, () => this.#arrives(name, () => reject(error))),
+        )
+      }
+      scheduler.schedule(this.#latency(), undefined, happens)
+      if (notes.mayRepeat === true && chance.flip(faults().repeatedCommits)) {
+        scheduler.schedule(this.#latency() + chance.between(0, 2_000), undefined, () => {
+          this.#execute(`${name} again`, execute, notes).catch(() => undefined)
+        })
+      }
+    })
+  }
+
+  /** Something that the backend tells the process without being asked: it may be late, lost, or come twice. */
+  nudge(name: string, hear: () => void): void {
+    const { scheduler, journal, chance, faults } = this.#world
+    const owner = this.#owner
+    const times = chance.flip(faults().lostNudges) ? 0 : chance.flip(faults().repeatedNudges) ? 2 : 1
+    for (let i = 0; i < times; i += 1) {
+      scheduler.schedule(this.#latency(), owner, () => {
+        journal.write(owner.name, `! ${name}`)
+        hear()
+      })
+    }
+  }
+
+  #arrives(name: string, tell: () => void): void {
+    this.#world.journal.write(this.#owner.name, `← ${name}`)
+    tell()
+  }
+
+  async #execute<T>(name: string, execute: () => Maybe<T>, notes: CallNotes<T>): Promise<T> {
+    const value = copied(await execute())
+    this.#world.journal.write(
+      'server',
+      `${name} of ${this.#owner.name}${notes.answered === undefined ? '' : `: ${notes.answered(value)}`}`,
+    )
+    return value
+  }
+
+  #latency(): Ms {
+    const { chance, faults } = this.#world
+    const { slowCalls, slowestMs } = faults()
+    if (chance.flip(slowCalls)) return chance.between(50, Math.max(50, slowestMs))
+    return chance.flip(0.5) ? 0 : chance.between(1, 8)
+  }
+
+  /** How long a driver waits before it gives a call up. */
+  #patience(): Ms {
+    return this.#world.chance.flip(0.7) ? this.#world.chance.between(1, 200) : this.#world.chance.between(200, 10_000)
+  }
+}
