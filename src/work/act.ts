@@ -1,0 +1,60 @@
+import { unreachable } from '../core/unreachable.js'
+import type { EnvelopeHead } from '../ports/item.js'
+import type { ItemView } from '../ports/ledger.js'
+import type { Effect, Settlement } from '../ports/settlement.js'
+import type { Retention } from './settle.js'
+
+/** What a person can do to an item. */
+export type Action = 'cancel' | 'redrive' | 'discard' | 'runNow'
+
+/**
+ * Turns an act of a person into what is to be written, given how the item was last seen. Guarded by that status: when it
+ * has moved on, nothing happens, and the caller looks again and chooses again.
+ */
+export function act(view: ItemView, action: Action, who: string, why: string, keep: Retention): Settlement | undefined {
+  const { envelope, status } = view
+  const log: Effect = { do: 'log', who, why, what: `${action} ${envelope.id}` }
+  switch (action) {
+    case 'cancel':
+      if (status === 'running') {
+        return guarded(view, [{ do: 'cancel', id: envelope.id, reason: why }, log])
+      }
+      if (status !== 'pending') return undefined
+      return guarded(view, [
+        {
+          do: 'park',
+          id: envelope.id,
+          ending: 'cancelled',
+          class: 'retryable',
+          error: why === '' ? 'cancelled' : `cancelled: ${why}`,
+          keepMs: keep.successMs,
+        },
+        { do: 'closeGroup', groupId: envelope.groupId, by: 1 },
+        ...tellGates(envelope),
+        log,
+      ])
+    case 'redrive':
+      if (status !== 'dead') return undefined
+      return guarded(view, [
+        { do: 'reopen', id: envelope.id, delayMs: 0 },
+        { do: 'openGroup', groupId: envelope.groupId, by: 1 },
+        log,
+      ])
+    case 'discard':
+      if (status !== 'dead') return undefined
+      return guarded(view, [{ do: 'erase', id: envelope.id }, log])
+    case 'runNow':
+      if (status !== 'pending') return undefined
+      return guarded(view, [{ do: 'release', id: envelope.id, delayMs: 0 }, log])
+    default:
+      return unreachable(action)
+  }
+}
+
+function guarded(view: ItemView, effects: readonly Effect[]): Settlement {
+  return { guard: { by: 'status', id: view.envelope.id, in: [view.status] }, effects }
+}
+
+function tellGates(envelope: EnvelopeHead): readonly Effect[] {
+  return (envelope.gates ?? []).map((key) => ({ do: 'tellGate', key, member: envelope.id, ok: false }))
+}

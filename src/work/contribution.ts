@@ -1,0 +1,46 @@
+import type { JsonCodec } from '../core/codec.js'
+import type { GroupValue } from '../ports/settlement.js'
+import type { Contribution } from './outcome.js'
+import { isNode, type ResultNode } from './result-tree.js'
+
+/** The result nodes of a tree, in the order in which they were written: each contributes to the group's value. */
+export function contributors(root: ResultNode): readonly ResultNode[] {
+  if (root.kind === 'result') return [root]
+  const found: ResultNode[] = []
+  const walk = (node: ResultNode): void => {
+    if (node.kind === 'result') found.push(node)
+    for (const item of node.items) if (isNode(item)) walk(item)
+  }
+  walk(root)
+  return found
+}
+
+/** Whether the value so far must be known to say what it becomes. */
+export function needsFold(nodes: readonly ResultNode[]): boolean {
+  return nodes.some((node) => node.options?.append !== undefined)
+}
+
+/**
+ * Folds contributions into one: a later one overwrites, `append` folds, and the first `final` locks. `now` is the group's
+ * value so far, needed only for `append`; the fold then counts for exactly that version.
+ */
+export function fold(
+  nodes: readonly ResultNode[],
+  codec: JsonCodec,
+  now: GroupValue | undefined,
+): readonly Contribution[] {
+  if (nodes.length === 0) return []
+  let value = now?.value
+  let isFinal = now?.final ?? false
+  let hasChanged = false
+  for (const node of nodes) {
+    if (isFinal) break
+    const { append, final } = node.options ?? {}
+    const next = append === undefined ? node.value : append(value === undefined ? undefined : codec.parse(value))
+    value = codec.stringify(next)
+    isFinal = final === true
+    hasChanged = true
+  }
+  if (!hasChanged || value === undefined) return []
+  return [{ value, final: isFinal, ...(needsFold(nodes) ? { expect: now?.version ?? 0 } : {}) }]
+}

@@ -1,0 +1,129 @@
+import type { Clock } from '../core/clock.js'
+import type { Metrics } from '../core/metrics.js'
+import { retry } from '../core/retry.js'
+import type { StatValue } from '../core/stat.js'
+import { ledgerOf } from '../ports/native.js'
+import { overPlainPorts } from '../ports/plain/index.js'
+import type { Backend, Ports } from '../ports/ports.js'
+import type { ActiveWork } from './active.js'
+import { Engine } from './engine.js'
+import { Registry, UnknownTypeError } from './registry.js'
+import { resolveSystemOptions, type WorkSystemOptions } from './system-options.js'
+import type {
+  AnyWorkBuilder,
+  GroupForName,
+  GroupOfWork,
+  InputForName,
+  RegistryNames,
+  SelfForName,
+  SelfOfWork,
+  Work,
+  WorkHandle,
+  WorkInstanceOptions,
+  WorkState,
+} from './work.js'
+
+/** What this system runs on. */
+export interface WorkCapabilities {
+  /** Every settlement is atomic and fenced. False on plain ports, where it is a sequence of repeatable steps. */
+  readonly atomic: boolean
+  /** Items can be listed and counted by state. */
+  readonly inspect: boolean
+  /** Which port is not the backend's own, where that made the system plain. */
+  readonly foreign?: string
+}
+
+/** A work system. Every method works when taken out of the object. */
+export interface WorkSystem<Defs extends readonly AnyWorkBuilder[] = readonly AnyWorkBuilder[]> {
+  /** Enqueues work. The handle resolves with the value of the group; `.result()` with this item's own. */
+  enqueue<W extends Work>(work: W, options?: WorkInstanceOptions): WorkHandle<SelfOfWork<W>, GroupOfWork<W>>
+  enqueue<N extends RegistryNames<Defs>>(
+    name: N,
+    input: InputForName<Defs, N>,
+    options?: WorkInstanceOptions,
+  ): WorkHandle<SelfForName<Defs, N>, GroupForName<Defs, N>>
+  /** Enqueues many at once, each in a group of its own; resolves when all are durable. */
+  enqueueMany<W extends Work>(
+    works: readonly W[],
+    options?: WorkInstanceOptions,
+  ): Promise<readonly WorkHandle<SelfOfWork<W>, GroupOfWork<W>>[]>
+  /** Starts working. Idempotent. */
+  start(): void
+  /** Stops taking work, lets what runs finish for a while, gives the rest back. Idempotent. */
+  stop(): Promise<void>
+  /** The states of items: all of the backend's where it can list, otherwise those this process has seen. */
+  list(): Promise<WorkState[]>
+  /** What this instance holds now. */
+  active(): ActiveWork[]
+  stats(): StatValue[]
+  readonly metrics: Metrics
+  readonly backend: Backend
+  readonly capabilities: WorkCapabilities
+}
+
+/**
+ * Makes a work system. `fallback` gives the ports that were not given: the engine itself knows no backend.
+ */
+export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
+  fallback: (options: { readonly clock: Clock }) => Backend,
+  options: WorkSystemOptions & { readonly work?: Defs } = {},
+): WorkSystem<Defs> {
+  const o = resolveSystemOptions(options)
+  const registry = new Registry(options.work ?? [])
+  const backend = portsOf(options, () => fallback({ clock: o.clock }))
+  const opened = ledgerOf(backend, registry.queues, { prefix: o.prefix }, (ports, perType) =>
+    overPlainPorts(ports, perType, {
+      prefix: o.prefix,
+      clock: o.clock,
+      putBackMs: o.pollInterval,
+      ...(options.onError === undefined ? {} : { onError: options.onError }),
+      ...(options.portRetry === undefined ? {} : { retryPort: (call) => retry(call, options.portRetry) }),
+    }),
+  )
+  const engine = new Engine(o, backend, opened, registry)
+  const capabilities: WorkCapabilities = Object.freeze({
+    atomic: opened.ledger.atomic,
+    inspect: opened.ledger.inspect !== undefined,
+    ...(opened.foreign === undefined ? {} : { foreign: opened.foreign }),
+  })
+
+  const enqueue = (first: Work | string, second?: unknown, third?: WorkInstanceOptions) => {
+    if (typeof first !== 'string') return engine.enqueue(first, second as WorkInstanceOptions | undefined)
+    const builder = (options.work ?? []).find((b) => b.type === first)
+    if (builder === undefined) throw new UnknownTypeError(first, registry.types)
+    return engine.enqueue(builder(second), third)
+  }
+  const enqueueMany = async (works: readonly Work[], each?: WorkInstanceOptions) => {
+    const handles = works.map((work) => engine.enqueue(work, each))
+    await Promise.all(handles.map((handle) => handle.accepted()))
+    // A handle is thenable: returned bare from an async function it would be awaited. In a list it is not.
+    return handles
+  }
+  if (options.autoStart !== false) engine.start()
+  // The overloads of `enqueue` are one function here; the registry's types exist only for the compiler.
+  return Object.freeze({
+    enqueue,
+    enqueueMany,
+    start: () => engine.start(),
+    stop: () => engine.stop(),
+    list: () => engine.list(),
+    active: () => engine.active(),
+    stats: () => o.metrics.list(),
+    metrics: o.metrics,
+    backend,
+    capabilities,
+  }) as unknown as WorkSystem<Defs>
+}
+
+/** The ports in use: those given, over the backend's, over fresh ones. The very objects, since capabilities belong to them. */
+function portsOf(options: WorkSystemOptions, fresh: () => Backend): Backend {
+  const { backend, queue, pubsub, store } = options
+  if (queue === undefined && pubsub === undefined && store === undefined) return backend ?? fresh()
+  let spare: Ports | undefined = backend
+  const orSpare = <K extends keyof Ports>(name: K, given: Ports[K] | undefined): Ports[K] => {
+    if (given !== undefined) return given
+    spare ??= fresh()
+    return spare[name]
+  }
+  return { queue: orSpare('queue', queue), pubsub: orSpare('pubsub', pubsub), store: orSpare('store', store) }
+}

@@ -1,0 +1,73 @@
+import type { Submission } from './submitter.js'
+import type { Receipt, WaitOptions, WorkHandle } from './work.js'
+
+/** What a handle asks its system for. */
+export interface HandleServices {
+  result(handle: Handle, options: WaitOptions | undefined): Promise<unknown>
+  group(handle: Handle, options: WaitOptions | undefined): Promise<unknown>
+}
+
+/** An enqueued item. Thenable: awaiting it waits for its group. */
+export class Handle implements WorkHandle {
+  readonly #submission: Submission
+  readonly #services: HandleServices
+  #isSent = false
+  #isAwaited = false
+
+  constructor(submission: Submission, services: HandleServices) {
+    this.#submission = submission
+    this.#services = services
+  }
+
+  get id(): string {
+    return this.#submission.id
+  }
+
+  get type(): string {
+    return this.#submission.type
+  }
+
+  get groupId(): string {
+    return this.#submission.groupId
+  }
+
+  /** Somebody looks at the outcome, so that a failure needs no other listener. */
+  get isAwaited(): boolean {
+    return this.#isAwaited
+  }
+
+  accepted(): Promise<Receipt> {
+    this.#isAwaited = true
+    return this.#submission.accepted
+  }
+
+  result(options?: WaitOptions): Promise<unknown> {
+    this.#isAwaited = true
+    return this.#services.result(this, options)
+  }
+
+  group(options?: WaitOptions): Promise<unknown> {
+    this.#isAwaited = true
+    return this.#services.group(this, options)
+  }
+
+  then<A = unknown, B = never>(
+    onDone?: ((value: unknown) => A | PromiseLike<A>) | null,
+    onFailed?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): PromiseLike<A | B> {
+    return this.group().then(onDone, onFailed)
+  }
+
+  /** Its item has left: nothing can be added to it any more. */
+  sent(): void {
+    this.#isSent = true
+  }
+
+  /** Writes the inbox of whoever waits into the item; false when that has left already. */
+  tellsOnSettle(inbox: string): boolean {
+    const { draft } = this.#submission
+    if (this.#isSent || draft === undefined) return false
+    draft.waiter = inbox
+    return true
+  }
+}

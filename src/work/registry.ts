@@ -1,0 +1,92 @@
+import { closestName } from '../core/closest-name.js'
+import type { JsonCodec } from '../core/codec.js'
+import { MillraceError } from '../core/error.js'
+import type { Queue } from '../ports/ports.js'
+import type { AnyWorkBuilder, WorkDefinition } from './work.js'
+
+/** Two types under one name: the second would silently take over the first one's items. */
+export class DuplicateTypeError extends MillraceError {
+  constructor(type: string) {
+    super(
+      'DUPLICATE_TYPE',
+      `Work "${type}" is registered twice with different handlers. Give one of them another name.`,
+      {
+        facts: { type },
+      },
+    )
+  }
+}
+
+/** `enqueue(name, …)` with a name that nobody registered. */
+export class UnknownTypeError extends MillraceError {
+  constructor(type: string, known: readonly string[]) {
+    const closest = closestName(type, known)
+    super(
+      'UNKNOWN_TYPE',
+      `"${type}" is not among the registered work types.${closest === undefined ? '' : ` Did you mean "${closest}"?`} ` +
+        'Pass its builder to createWork({ work: [...] }).',
+      { facts: { type, closest } },
+    )
+  }
+}
+
+/** The work types that a system knows, with the queues they wait in. */
+export class Registry {
+  readonly #defs = new Map<string, WorkDefinition<string, never>>()
+  #names: ReadonlyMap<Queue, string> = new Map()
+
+  constructor(builders: readonly AnyWorkBuilder[]) {
+    for (const { def } of builders) {
+      const known = this.#defs.get(def.type)
+      if (known !== undefined && known !== def) throw new DuplicateTypeError(def.type)
+      this.#defs.set(def.type, def as WorkDefinition<string, never>)
+    }
+  }
+
+  /** Takes in a type that was enqueued without being registered. Its queue must be one that is served already. */
+  learn(def: WorkDefinition<string, never> | undefined): WorkDefinition<string, never> | undefined {
+    if (def === undefined) return undefined
+    const { queue } = def.options
+    if (queue !== undefined && !this.#names.has(queue)) {
+      throw new MillraceError(
+        'NOT_REGISTERED',
+        `Work "${def.type}" has a queue of its own that this system does not serve. Pass it to createWork({ work: [...] }).`,
+        { facts: { type: def.type } },
+      )
+    }
+    this.#defs.set(def.type, def)
+    return def
+  }
+
+  get types(): readonly string[] {
+    return [...this.#defs.keys()]
+  }
+
+  get definitions(): IterableIterator<WorkDefinition<string, never>> {
+    return this.#defs.values()
+  }
+
+  /** The queues of types that have one of their own. */
+  get queues(): readonly Queue[] {
+    const queues = [...this.#defs.values()].map((def) => def.options.queue)
+    return [...new Set(queues.filter((queue) => queue !== undefined))]
+  }
+
+  /** Tells which name each queue has in the ledger. Once, when that is opened. */
+  named(names: ReadonlyMap<Queue, string>): void {
+    this.#names = names
+  }
+
+  find(type: string): WorkDefinition<string, never> | undefined {
+    return this.#defs.get(type)
+  }
+
+  queueOf(type: string): string {
+    const own = this.#defs.get(type)?.options.queue
+    return (own === undefined ? undefined : this.#names.get(own)) ?? 'default'
+  }
+
+  codecOf(type: string, fallback: JsonCodec): JsonCodec {
+    return this.#defs.get(type)?.options.codec ?? fallback
+  }
+}

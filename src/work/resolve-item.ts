@@ -1,0 +1,156 @@
+import type { JsonCodec } from '../core/codec.js'
+import { MillraceError } from '../core/error.js'
+import { OptionRangeError, OptionTypeError, optionsObject } from '../core/options.js'
+import { getDefaultRetryOptions, RETRY_HOOKS } from '../core/retry-defaults.js'
+import { checkRetryPolicy, mergeRetryPolicies } from '../core/retry-policy.js'
+import type { At } from '../core/time.js'
+import type { Envelope, RetryPolicy } from '../ports/item.js'
+import { definitionOf } from './define-work.js'
+import type { Child } from './outcome.js'
+import type { Registry } from './registry.js'
+import type { Work, WorkInstanceOptions, WorkRetry } from './work.js'
+import { checkRetry } from './work-options.js'
+
+/** What a submit needs to know of its system. */
+export interface ItemRules {
+  readonly registry: Registry
+  readonly codec: JsonCodec
+  readonly retry: WorkRetry | undefined
+  readonly newId: () => string
+}
+
+/** Where a new item belongs. */
+export interface Place {
+  readonly groupId: string
+  readonly parent?: string
+  readonly dependents?: readonly string[]
+  readonly trace?: Envelope['trace']
+}
+
+export interface ResolvedItem extends Child {
+  readonly item: Envelope & { waiter?: string }
+  /** Wants to run at once in this process. */
+  readonly skipQueue: boolean
+}
+
+/** The input could not be turned into text. */
+export class EncodeError extends MillraceError {
+  constructor(type: string, cause: unknown) {
+    super('ENCODE_FAILED', `The input of work "${type}" could not be encoded: ${String(cause)}. Check its codec.`, {
+      cause,
+      facts: { type },
+    })
+  }
+}
+
+/**
+ * Turns work into an item: options field by field, those given now over those computed from the input over those of the
+ * type over the defaults. What is resolved here travels with the item; a worker never resolves again.
+ */
+export function resolveItem(
+  rules: ItemRules,
+  work: Work,
+  given: WorkInstanceOptions | undefined,
+  place: Place,
+  now: At,
+): ResolvedItem {
+  const typed = (rules.registry.find(work.type) ?? rules.registry.learn(definitionOf(work)))?.options
+  const computed = typed?.options?.(work.input as never)
+  if (given !== undefined) checkInstanceOptions('enqueue', given)
+  if (computed !== undefined) checkInstanceOptions(`work "${work.type}" options(input)`, computed)
+
+  const runAt = given?.runAt ?? (given?.delay === undefined ? computed?.runAt : undefined)
+  const startAt = runAt ?? now + (given?.delay ?? computed?.delay ?? typed?.delay ?? 0)
+  const timeout = given?.timeout ?? computed?.timeout ?? typed?.timeout
+  const deadline = given?.deadline ?? computed?.deadline ?? (timeout === undefined ? undefined : now + timeout)
+  const group = given?.group ?? computed?.group ?? typed?.group
+  const tags = given?.tags ?? computed?.tags ?? typed?.tags
+  const item: { -readonly [K in keyof Envelope]: Envelope[K] } = {
+    v: 1,
+    id: work.id,
+    type: work.type,
+    groupId: place.groupId,
+    input: encode(rules.registry.codecOf(work.type, rules.codec), work),
+    queueAt: now,
+    startAt,
+    attempt: 1,
+    priority: given?.priority ?? computed?.priority ?? typed?.priority ?? 0,
+    retry: policyOf(rules.retry, typed?.retry, computed?.retry, given?.retry),
+  }
+  // Absent fields stay absent, on the wire too: most items have none of these.
+  if (group !== undefined) item.group = group
+  if (deadline !== undefined) item.deadline = deadline
+  if (tags !== undefined) item.tags = tags
+  if (place.parent !== undefined) item.parent = place.parent
+  if (place.dependents !== undefined) item.dependents = place.dependents
+  if (place.trace !== undefined) item.trace = place.trace
+  const skipQueue = given?.skipQueue ?? computed?.skipQueue ?? typed?.skipQueue ?? false
+  return {
+    item,
+    queue: rules.registry.queueOf(work.type),
+    delayMs: Math.max(0, startAt - now),
+    // What is not due yet waits in the queue like everything else.
+    skipQueue: skipQueue && startAt <= now,
+  }
+}
+
+let lastPolicy: { readonly of: readonly unknown[]; readonly policy: RetryPolicy } | undefined
+
+/** The merged policy. The last one is kept: most items in a row have the same, and it is the same object for all. */
+function policyOf(...layers: readonly (WorkRetry | undefined)[]): RetryPolicy {
+  const of = [getDefaultRetryOptions(), ...layers]
+  if (lastPolicy?.of.every((layer, i) => layer === of[i])) return lastPolicy.policy
+  const { attempts, base, factor, max, jitter } = layers.reduce<RetryPolicy>(
+    (merged, layer) =>
+      layer === undefined ? merged : mergeRetryPolicies(merged, checkRetryPolicy('retry', layer, RETRY_HOOKS)),
+    getDefaultRetryOptions(),
+  )
+  const policy = Object.freeze({ attempts, base, factor, max, jitter })
+  lastPolicy = { of, policy }
+  return policy
+}
+
+function encode(codec: JsonCodec, work: Work): string {
+  let text: unknown
+  try {
+    text = codec.stringify(work.input)
+  } catch (error) {
+    throw new EncodeError(work.type, error)
+  }
+  if (typeof text !== 'string') throw new EncodeError(work.type, `stringify returned ${typeof text}, not a string`)
+  return text
+}
+
+const NAMES = [
+  'delay',
+  'runAt',
+  'priority',
+  'group',
+  'retry',
+  'deadline',
+  'timeout',
+  'skipQueue',
+  'tags',
+] as const satisfies readonly (keyof WorkInstanceOptions)[]
+
+/** Nonsense is refused where it is given, with the name of the option, and leaves nothing behind. */
+export function checkInstanceOptions(owner: string, options: WorkInstanceOptions | undefined): void {
+  if (options === undefined) return
+  optionsObject(owner, options, NAMES)
+  for (const name of ['delay', 'runAt', 'deadline', 'timeout', 'priority'] as const) {
+    const value = options[name]
+    if (value !== undefined && !Number.isFinite(value)) {
+      throw new OptionRangeError(`${owner}.${name}`, 'a finite number', value)
+    }
+  }
+  if (options.group !== undefined && typeof options.group !== 'string') {
+    throw new OptionTypeError(`${owner}.group`, 'a string', options.group)
+  }
+  if (
+    options.tags !== undefined &&
+    !(Array.isArray(options.tags) && options.tags.every((t) => typeof t === 'string'))
+  ) {
+    throw new OptionTypeError(`${owner}.tags`, 'a list of strings', options.tags)
+  }
+  checkRetry(`${owner}.retry`, options.retry)
+}

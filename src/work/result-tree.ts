@@ -1,0 +1,116 @@
+import { MillraceError } from '../core/error.js'
+import { NonRetryableError } from '../core/failure-errors.js'
+import type { DependencyCondition, GroupItem, ResultOptions, Work, WorkInstanceOptions } from './work.js'
+
+const NODE: unique symbol = Symbol.for('millrace.result') as never
+
+const NOTHING: readonly GroupItem[] = Object.freeze([])
+
+/** One instruction of a handler: what stands behind a `WorkResult`. It has no `then`, and does nothing by itself. */
+export class ResultNode {
+  readonly [NODE] = true
+  readonly kind: 'result' | 'queue' | 'void'
+  readonly value: unknown
+  readonly options: ResultOptions<unknown> | undefined
+  readonly items: readonly GroupItem[]
+  readonly itemOptions: WorkInstanceOptions | undefined
+
+  constructor(
+    kind: 'result' | 'queue' | 'void',
+    value?: unknown,
+    options?: ResultOptions<unknown>,
+    items: readonly GroupItem[] = NOTHING,
+    itemOptions?: WorkInstanceOptions,
+  ) {
+    this.kind = kind
+    this.value = value
+    this.options = options
+    this.items = items
+    this.itemOptions = itemOptions
+  }
+
+  /** Dependencies are not built yet. Saying so parks the item at once: dropping the rest silently would lose work. */
+  next(
+    _items: GroupItem | readonly GroupItem[],
+    _condition?: DependencyCondition,
+    _options?: WorkInstanceOptions,
+  ): never {
+    throw new NonRetryableError('.next() is not supported yet: queue the next step from the handler of the last one.')
+  }
+}
+
+/** Whether a handler returned an instruction. By brand, so that two copies of the package agree. */
+export function isNode(value: unknown): value is ResultNode {
+  return typeof value === 'object' && value !== null && (value as { readonly [NODE]?: unknown })[NODE] === true
+}
+
+/** How many of these instructions what was returned does not reach. */
+function unreturned(made: readonly ResultNode[], root: ResultNode): number {
+  if (made.length === 1 && made[0] === root) return 0
+  const reached = new Set<ResultNode>()
+  const walk = (node: ResultNode): void => {
+    if (reached.has(node)) return
+    reached.add(node)
+    for (const item of node.items) if (isNode(item)) walk(item)
+  }
+  walk(root)
+  return made.filter((node) => !reached.has(node)).length
+}
+
+/** The handler returned something that is no instruction. Its item fails like any other. */
+export class NotAResultError extends MillraceError {
+  constructor(type: string) {
+    super(
+      'NOT_A_RESULT',
+      `work "${type}" handler must return a WorkResult — ctx.result(...), ctx.queue(...), or ctx.void()`,
+      { facts: { type } },
+    )
+  }
+}
+
+/** The handler made instructions and did not return them, so that they would silently not happen. */
+export class NotReturnedError extends MillraceError {
+  constructor(type: string, count: number) {
+    super(
+      'NOT_RETURNED',
+      `work "${type}" made ${count} instruction${count === 1 ? '' : 's'} that ${count === 1 ? 'was' : 'were'} not returned: ` +
+        'return them inside ctx.queue([...]), or set strictReturn: false if they are meant to do nothing.',
+      { facts: { type, count } },
+    )
+  }
+}
+
+/** Checks what a handler returned; throws what is wrong with it. */
+export function checkReturned(
+  type: string,
+  returned: unknown,
+  made: readonly ResultNode[],
+  strict: boolean,
+): ResultNode {
+  if (!isNode(returned)) throw new NotAResultError(type)
+  if (strict) {
+    const count = unreturned(made, returned)
+    if (count > 0) throw new NotReturnedError(type, count)
+  }
+  return returned
+}
+
+/** Whether it is work, built and not yet enqueued. */
+export function isWork(value: unknown): value is Work {
+  if (typeof value !== 'object' || value === null) return false
+  const { id, type } = value as Partial<Work>
+  return typeof id === 'string' && id !== '' && typeof type === 'string' && type !== '' && 'input' in value
+}
+
+/** One item or a list, checked. */
+export function listed(items: GroupItem | readonly GroupItem[]): readonly GroupItem[] {
+  const list = Array.isArray(items) ? (items as readonly GroupItem[]) : [items as GroupItem]
+  for (const item of list) {
+    if (!isNode(item) && !isWork(item)) {
+      throw new TypeError(
+        'ctx.queue(items): each item must be work (a builder called with its input) or a result of ctx',
+      )
+    }
+  }
+  return list
+}

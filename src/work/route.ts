@@ -1,0 +1,39 @@
+import { getDefaultRetryOptions } from '../core/retry-defaults.js'
+import type { At, Ms } from '../core/time.js'
+import type { Claimed } from '../ports/item.js'
+import type { Outcome } from './outcome.js'
+
+/** A type nobody here knows is tried elsewhere first: after this long, doubling. */
+const UNKNOWN_TYPE_MS = 5_000
+const UNKNOWN_TYPE_LONGEST_MS = 300_000
+/** After so many deliveries a type counts as known to nobody. */
+const UNKNOWN_TYPE_DELIVERIES = 12
+/** Crashes below this are taken for deploys and kills, not for the item's own doing. */
+const CRASH_FLOOR = 3
+
+/** Where a delivery goes: on to its handler, back to the queue, or straight to its end without a run. */
+export type Route =
+  | { readonly kind: 'run' }
+  | { readonly kind: 'back'; readonly afterMs: Ms }
+  | { readonly kind: 'end'; readonly outcome: Outcome }
+
+const RUN: Route = Object.freeze({ kind: 'run' })
+
+/** The part of routing that depends on the item alone. */
+export function route(item: Claimed, isKnownType: boolean, now: At): Route {
+  const { envelope } = item
+  if (envelope.deadline !== undefined && now > envelope.deadline) return { kind: 'end', outcome: { kind: 'expired' } }
+  const attempts = envelope.retry?.attempts ?? getDefaultRetryOptions().attempts
+  if (!isKnownType) {
+    // By attempts, as an envelope may come from elsewhere with its tries used up; and by deliveries, which put-backs count.
+    if (envelope.attempt >= attempts || item.deliveries >= Math.max(attempts, UNKNOWN_TYPE_DELIVERIES)) {
+      return { kind: 'end', outcome: { kind: 'unroutable', error: `unknown work type: ${envelope.type}` } }
+    }
+    const afterMs = Math.min(UNKNOWN_TYPE_LONGEST_MS, UNKNOWN_TYPE_MS * 2 ** Math.max(0, item.deliveries - 1))
+    return { kind: 'back', afterMs }
+  }
+  if (item.crashes >= CRASH_FLOOR && envelope.attempt + item.crashes > attempts) {
+    return { kind: 'end', outcome: { kind: 'crashed', crashes: item.crashes } }
+  }
+  return RUN
+}

@@ -1,0 +1,84 @@
+import type { Claimed } from '../ports/item.js'
+import type { Delivery } from '../source/loop/delivery.js'
+import { listed, ResultNode } from './result-tree.js'
+import type { WorkContext, WorkResult, WorkState } from './work.js'
+
+/** What the engine does for a handler while it runs. */
+export interface RunServices {
+  states(ids: readonly string[]): Promise<readonly (WorkState | undefined)[]>
+  claim(key: string): Promise<boolean>
+}
+
+/**
+ * The context of one run, and the instructions that its handler made. Functions are made when they are taken, so that a
+ * handler may take the context apart, and one that uses a single function pays for no other.
+ */
+export class RunContext implements WorkContext {
+  readonly id: string
+  readonly groupId: string
+  readonly attempt: number
+  readonly #delivery: Delivery<Claimed>
+  readonly #services: RunServices
+  /** Every instruction: what the handler returns must reach all of them. */
+  readonly made: ResultNode[] = []
+
+  constructor(delivery: Delivery<Claimed>, services: RunServices) {
+    const { envelope } = delivery.item
+    this.id = envelope.id
+    this.groupId = envelope.groupId
+    this.attempt = envelope.attempt
+    this.#delivery = delivery
+    this.#services = services
+  }
+
+  // `exactOptionalPropertyTypes` knows no optional getter: where the envelope has none, these are undefined.
+  get parent(): string {
+    return this.#delivery.item.envelope.parent as string
+  }
+
+  get dependents(): readonly string[] {
+    return this.#delivery.item.envelope.dependents as readonly string[]
+  }
+
+  get deadline(): number {
+    return this.#delivery.item.envelope.deadline as number
+  }
+
+  get deliveries(): number {
+    return 1 + this.#delivery.item.crashes
+  }
+
+  get fence(): number {
+    return this.#delivery.item.lease.fence
+  }
+
+  get signal(): AbortSignal {
+    return this.#delivery.signal
+  }
+
+  get states(): WorkContext['states'] {
+    return this.#services.states
+  }
+
+  get claim(): WorkContext['claim'] {
+    return this.#services.claim
+  }
+
+  get result(): WorkContext['result'] {
+    return (value, options) => this.#make(new ResultNode('result', value, options as ResultNode['options']))
+  }
+
+  get queue(): WorkContext['queue'] {
+    return (items, itemOptions) => this.#make(new ResultNode('queue', undefined, undefined, listed(items), itemOptions))
+  }
+
+  get void(): WorkContext['void'] {
+    return () => this.#make(new ResultNode('void'))
+  }
+
+  /** The types of a `WorkResult` exist only for the compiler, so that a node can stand for any of them. */
+  #make<S, G>(node: ResultNode): WorkResult<S, G> {
+    this.made.push(node)
+    return node as unknown as WorkResult<S, G>
+  }
+}

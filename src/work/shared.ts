@@ -1,0 +1,89 @@
+import { hostname } from 'node:os'
+import { retry } from '../core/retry.js'
+import type { At, Ms } from '../core/time.js'
+import { VERSION } from '../core/version.js'
+import { GroupCommit } from '../ports/group-commit.js'
+import type { EnvelopeHead } from '../ports/item.js'
+import type { Ledger, Worker } from '../ports/ledger.js'
+import type { OpenedLedger } from '../ports/native.js'
+import type { Ports } from '../ports/ports.js'
+import type { CommitResult, Settlement } from '../ports/settlement.js'
+import { Recorder } from './recorder.js'
+import type { Registry } from './registry.js'
+import type { ItemRules } from './resolve-item.js'
+import { initialState, KnownStates } from './states.js'
+import type { ErrorPhase, ResolvedSystemOptions } from './system-options.js'
+import type { WorkState } from './work.js'
+
+/** What the parts of one system have in common: its ledger, its clock in the backend's time, and where it reports. */
+export class Shared {
+  readonly o: ResolvedSystemOptions
+  readonly ports: Ports
+  readonly ledger: Ledger
+  readonly registry: Registry
+  readonly rules: ItemRules
+  readonly worker: Worker
+  /** Every commit goes through one coalescer, so that neighbours of any kind share a round trip. */
+  readonly commits: GroupCommit<Settlement, CommitResult>
+  readonly recorder: Recorder
+  readonly #known: KnownStates | undefined
+  #aheadMs: Ms = 0
+
+  constructor(o: ResolvedSystemOptions, ports: Ports, opened: OpenedLedger, registry: Registry) {
+    this.o = o
+    this.ports = ports
+    this.ledger = opened.ledger
+    this.registry = registry
+    registry.named(opened.names)
+    this.rules = { registry, codec: o.codec, retry: o.given.retry, newId: o.newId }
+    const queues = [ports.queue, ...registry.queues].map((queue) => opened.names.get(queue) ?? 'default')
+    this.worker = Object.freeze({
+      id: o.newId(),
+      host: hostname(),
+      version: VERSION,
+      types: registry.types,
+      queues: [...new Set(queues)],
+    })
+    this.commits = new GroupCommit<Settlement, CommitResult>({
+      flush: (batch) => this.#commit(batch),
+      maxUnsent: o.maxUnsent,
+    })
+    this.recorder = new Recorder(o, registry)
+    this.#known = opened.ledger.inspect === undefined ? new KnownStates(o.maxStates) : undefined
+  }
+
+  /** The backend's time, as far as it is known. */
+  now(): At {
+    return this.o.clock.now() + this.#aheadMs
+  }
+
+  /** What the backend's clock said just now. */
+  learnTime(at: At): void {
+    this.#aheadMs = at - this.o.clock.now()
+  }
+
+  /** Reports what is nobody's job failure. An observer that throws disturbs nobody. */
+  readonly failed = (error: unknown, phase: ErrorPhase): void => {
+    try {
+      this.o.given.onError?.(error, phase)
+    } catch {
+      // An observer; the work must not suffer from it.
+    }
+  }
+
+  /** Where the backend cannot list, what this process sees is remembered instead. */
+  get known(): KnownStates | undefined {
+    return this.#known
+  }
+
+  saw(item: EnvelopeHead, state: Partial<WorkState> & Pick<WorkState, 'status'>): void {
+    this.#known?.saw(item.groupId, { ...initialState(item), ...state })
+  }
+
+  async #commit(batch: readonly Settlement[]): Promise<readonly CommitResult[]> {
+    const { portRetry } = this.o.given
+    if (portRetry === undefined || !this.ledger.atomic) return this.ledger.commit(batch)
+    // Guards make a repetition harmless, so that a lost reply may simply be asked for again.
+    return retry(() => this.ledger.commit(batch), portRetry)
+  }
+}

@@ -1,0 +1,62 @@
+import type { EnvelopeHead } from '../ports/item.js'
+import type { ItemView } from '../ports/ledger.js'
+import type { WorkState } from './work.js'
+
+/** An item as the public API shows it. `result` stays text here: whoever knows the type decodes it. */
+export function stateOf(view: ItemView): WorkState {
+  return {
+    ...initialState(view.envelope),
+    status: view.status,
+    ...(view.error === undefined ? {} : { error: view.error }),
+    ...(view.runAt === undefined ? {} : { runAt: view.runAt }),
+    ...(view.endAt === undefined ? {} : { endAt: view.endAt }),
+  }
+}
+
+/** What an item's state begins with. */
+export function initialState(item: EnvelopeHead): Omit<WorkState, 'status'> {
+  const { id, type, attempt, queueAt, startAt, priority, group } = item
+  return { id, type, attempt, queueAt, startAt, priority, ...(group === undefined ? {} : { group }) }
+}
+
+/**
+ * The states that this process has seen, for backends that cannot list. Bounded: ended ones are forgotten first, the
+ * oldest before the others.
+ */
+export class KnownStates {
+  readonly #most: number
+  readonly #open = new Map<string, WorkState & { readonly groupId: string }>()
+  readonly #ended = new Map<string, WorkState & { readonly groupId: string }>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  saw(groupId: string, state: WorkState): void {
+    const hasEnded = state.status === 'success' || state.status === 'dead'
+    this.#open.delete(state.id)
+    this.#ended.delete(state.id)
+    const into = hasEnded ? this.#ended : this.#open
+    into.set(state.id, { ...state, groupId })
+    while (this.#open.size + this.#ended.size > this.#most) {
+      const from = this.#ended.size > 0 ? this.#ended : this.#open
+      const oldest = from.keys().next()
+      if (oldest.done === true) break
+      from.delete(oldest.value)
+    }
+  }
+
+  get(id: string): WorkState | undefined {
+    const found = this.#open.get(id) ?? this.#ended.get(id)
+    return found === undefined ? undefined : withoutGroup(found)
+  }
+
+  list(groupId?: string): WorkState[] {
+    const all = [...this.#ended.values(), ...this.#open.values()]
+    return all.filter((state) => groupId === undefined || state.groupId === groupId).map(withoutGroup)
+  }
+}
+
+function withoutGroup({ groupId: _, ...state }: WorkState & { readonly groupId: string }): WorkState {
+  return state
+}

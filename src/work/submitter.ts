@@ -1,0 +1,122 @@
+import { MillraceError } from '../core/error.js'
+import { newToken } from '../core/ids.js'
+import type { Ms } from '../core/time.js'
+import { unreachable } from '../core/unreachable.js'
+import type { Claimed, Envelope, Lease } from '../ports/item.js'
+import type { CommitResult } from '../ports/settlement.js'
+import { EncodeError, type ResolvedItem, resolveItem } from './resolve-item.js'
+import { isWork } from './result-tree.js'
+import type { Shared } from './shared.js'
+import { submit, submitHeld } from './submit.js'
+import type { Receipt, Work, WorkInstanceOptions } from './work.js'
+
+/** The item can never be accepted as it is. */
+export class RefusedError extends MillraceError {
+  constructor(code: string, message: string, limit: number | undefined) {
+    super(code, message, { facts: { limit } })
+  }
+}
+
+/** An item on its way to the backend. */
+export interface Submission {
+  readonly id: string
+  readonly type: string
+  readonly groupId: string
+  /** Still here until it is sent: what is written into it travels with it. */
+  readonly draft: { waiter?: string } | undefined
+  readonly accepted: Promise<Receipt>
+}
+
+const PENDING = Object.freeze({ status: 'pending' as const })
+
+/** Turns work into items and hands them to the backend. */
+export class Submitter {
+  readonly #s: Shared
+  readonly #runDirectly: (item: Claimed, askedMs: Ms) => Promise<void>
+
+  constructor(shared: Shared, runDirectly: (item: Claimed, askedMs: Ms) => Promise<void>) {
+    this.#s = shared
+    this.#runDirectly = runDirectly
+  }
+
+  /** Bad options throw; an input that cannot be encoded rejects, like a push that fails. */
+  submit(work: Work, options: WorkInstanceOptions | undefined): Submission {
+    if (!isWork(work)) throw new TypeError('enqueue(work): work must come from a builder, like enqueue(add({ a: 1 }))')
+    const { o } = this.#s
+    const groupId = o.newId()
+    const trace = o.given.trace?.()
+    let item: ResolvedItem
+    try {
+      item = resolveItem(
+        this.#s.rules,
+        work,
+        options,
+        trace === undefined ? { groupId } : { groupId, trace },
+        this.#s.now(),
+      )
+    } catch (error) {
+      if (!(error instanceof EncodeError)) throw error
+      return { id: work.id, type: work.type, groupId, draft: undefined, accepted: Promise.reject(error) }
+    }
+    const isHeld = item.skipQueue
+    const accepted = isHeld ? this.#submitHeld(item) : this.#submit(item)
+    return { id: work.id, type: work.type, groupId, draft: isHeld ? undefined : item.item, accepted }
+  }
+
+  async #submit({ item, queue }: ResolvedItem): Promise<Receipt> {
+    return this.#receipt(await this.#s.commits.add(submit(item, queue, item.queueAt)), item)
+  }
+
+  /** A doer takes it before it is written, so that a doer which refuses leaves nothing behind. */
+  async #submitHeld({ item, queue }: ResolvedItem): Promise<Receipt> {
+    const { o, registry, worker, commits } = this.#s
+    const doer = registry.find(item.type)?.options.doer ?? o.doer
+    const heldBy = { worker: worker.id, token: newToken(), leaseMs: o.visibility }
+    const lease: Lease = { id: item.id, queue, token: heldBy.token, fence: 1, until: item.queueAt + heldBy.leaseMs }
+    const claimed: Claimed = { lease, envelope: item, lapses: 0, crashes: 0, started: true, deliveries: 1 }
+    let accept!: (isOurs: boolean) => void
+    const isOurs = new Promise<boolean>((resolve) => {
+      accept = resolve
+    })
+    const askedMs = o.clock.monotonic()
+    doer.do(async () => ((await isOurs) ? this.#runDirectly(claimed, askedMs) : undefined), hintsOf(item))
+    try {
+      const receipt = this.#receipt(await commits.add(submitHeld(item, queue, heldBy)), item)
+      accept(receipt.kind === 'created')
+      return receipt
+    } catch (error) {
+      accept(false)
+      throw error
+    }
+  }
+
+  #receipt(result: CommitResult, item: Envelope): Receipt {
+    switch (result.kind) {
+      case 'applied':
+        this.#s.recorder.queued(item, this.#s.now())
+        this.#s.saw(item, PENDING)
+        return { kind: 'created', id: item.id }
+      case 'repeated':
+        return { kind: 'coalesced', id: result.id }
+      case 'refused':
+        throw new RefusedError(result.code, result.message, result.limit)
+      case 'failed':
+        throw result.error
+      case 'stale':
+      case 'conflict':
+        throw new TypeError(`a submit cannot be ${result.kind}: the backend broke its contract`)
+      default:
+        return unreachable(result)
+    }
+  }
+}
+
+/** What a doer may know of an item. */
+export function hintsOf(item: Envelope): {
+  readonly priority: number
+  readonly createdAt: number
+  readonly group?: string
+} {
+  const { priority, queueAt: createdAt, group } = item
+  return { priority, createdAt, ...(group === undefined ? {} : { group }) }
+}

@@ -1,0 +1,219 @@
+import { type Clock, clockFrom, type Random, systemClock } from '../core/clock.js'
+import { defaultCodec, type JsonCodec } from '../core/codec.js'
+import type { Doer } from '../core/doer/doer.js'
+import { unlimitedDoer } from '../core/doer/unlimited.js'
+import { newId } from '../core/ids.js'
+import { createMetrics, type Metrics } from '../core/metrics.js'
+import { booleanOption, functionOption, integerOption, numberOption, optionsObject } from '../core/options.js'
+import type { RetryOptions } from '../core/retry.js'
+import type { Ms } from '../core/time.js'
+import type { Backend, PubSub, Queue, Store } from '../ports/ports.js'
+import type { WorkEvent } from './events.js'
+import type { Retention } from './settle.js'
+import type { AnyWorkBuilder, WorkRetry, WorkState } from './work.js'
+import { checkRetry, type FailureClassifier } from './work-options.js'
+
+/** Where an error that is nobody's job failure came up: while fetching and routing, or while recording an outcome. */
+export type ErrorPhase = 'queue' | 'commit'
+
+export interface BackpressureContext {
+  readonly metrics: Metrics
+  readonly active: number
+}
+
+export interface WorkAcceptInfo {
+  readonly id: string
+  readonly type: string
+  readonly groupId: string
+  readonly attempt: number
+  readonly input: unknown
+}
+
+export interface WorkBacklogInfo {
+  readonly active: number
+  readonly backedUpForMs: Ms
+  readonly queued: number | undefined
+}
+
+export interface UnhandledWorkGroupInfo {
+  readonly groupId: string
+  readonly lastResult: unknown
+  readonly states: readonly WorkState[]
+}
+
+/** Runs a function with a log context around it. */
+export type LogWith = <T>(context: Readonly<Record<string, unknown>>, fn: () => T) => T
+
+/** Options of `createWork`. All optional; durations in ms. */
+export interface WorkSystemOptions {
+  /** The three ports, and whatever else the backend can do. The ports below win over its own. */
+  readonly backend?: Backend
+  readonly queue?: Queue
+  readonly pubsub?: PubSub
+  readonly store?: Store
+  /** Retry policy of every type that does not say otherwise. */
+  readonly retry?: WorkRetry
+  /** Tries each load-bearing call to a plain port again before it counts as failed. */
+  readonly portRetry?: Omit<RetryOptions<unknown>, 'errorResult'>
+  /** Decides how much runs at once. Default: `unlimitedDoer()`. */
+  readonly doer?: Doer
+  /** The longest an idle worker sleeps without looking: the net under the wake-ups. Default 1000. */
+  readonly pollInterval?: Ms
+  /** Asked before every look: how long to pause first. 0 or nothing goes on. */
+  readonly backpressure?: (
+    context: BackpressureContext,
+  ) => number | undefined | void | Promise<number | undefined | void>
+  /** How long a lease lives without a heartbeat. Default 30 000. */
+  readonly visibility?: Ms
+  /** How often leases are extended. Default a third of `visibility`. */
+  readonly heartbeat?: Ms
+  /** Of every key in the store. Default `'work:'`. */
+  readonly prefix?: string
+  readonly codec?: JsonCodec
+  readonly logWith?: LogWith
+  readonly logContext?: (input: unknown, type: string) => Readonly<Record<string, unknown>> | undefined
+  readonly onEvent?: (event: WorkEvent) => void
+  /** Hears of errors that are not a job's own failure. */
+  readonly onError?: (error: unknown, phase: ErrorPhase) => void
+  readonly onBacklog?: (info: WorkBacklogInfo) => void
+  readonly backlogAfterMs?: Ms
+  readonly backlogEveryMs?: Ms
+  readonly onFailure?: FailureClassifier
+  /** A queue of dead letters to feed back when there is nothing else to do. */
+  readonly dlq?: Queue
+  /** How many at a time. Default 10; 0 never. */
+  readonly redriveCount?: number
+  /** How often one item is fed back at most. Default 5. */
+  readonly maxRedrives?: number
+  /** `false` leaves an item to another instance. */
+  readonly accept?: (info: WorkAcceptInfo) => boolean
+  /** Hears of groups that ended while nobody waited for them. */
+  readonly unhandledWorkGroup?: (info: UnhandledWorkGroupInfo) => void | Promise<void>
+  readonly metrics?: Metrics
+  readonly strictReturn?: boolean
+  readonly generateId?: () => string
+  /** Starts at once. Default true. */
+  readonly autoStart?: boolean
+  readonly now?: () => number
+  /** Time and timers; wins over `now`. */
+  readonly clock?: Clock
+  readonly random?: Random
+  /** Captures the W3C trace context of whoever enqueues. */
+  readonly trace?: () => { readonly traceparent: string; readonly tracestate?: string } | undefined
+  /** How long successes are kept. Default 24 hours. */
+  readonly keepSuccess?: Ms
+  /** How long dead items are kept. Default 30 days. */
+  readonly keepDead?: Ms
+  /** Most items that wait to be sent to the backend. Default 10 000. */
+  readonly maxUnsent?: number
+  /** How long `stop` lets running work go on. Default 5000. */
+  readonly stopDrain?: Ms
+  /** How many states of ended work `list()` remembers where the backend cannot tell. Default 10 000. */
+  readonly maxStates?: number
+  /** Keeps the process alive for as long as the system runs (true) or never (false). Default: while work is owed. */
+  readonly keepAlive?: boolean
+  readonly work?: readonly AnyWorkBuilder[]
+}
+
+const NAMES = [
+  'backend',
+  'queue',
+  'pubsub',
+  'store',
+  'retry',
+  'portRetry',
+  'doer',
+  'pollInterval',
+  'backpressure',
+  'visibility',
+  'heartbeat',
+  'prefix',
+  'codec',
+  'logWith',
+  'logContext',
+  'onEvent',
+  'onError',
+  'onBacklog',
+  'backlogAfterMs',
+  'backlogEveryMs',
+  'onFailure',
+  'dlq',
+  'redriveCount',
+  'maxRedrives',
+  'accept',
+  'unhandledWorkGroup',
+  'metrics',
+  'strictReturn',
+  'generateId',
+  'autoStart',
+  'now',
+  'clock',
+  'random',
+  'trace',
+  'keepSuccess',
+  'keepDead',
+  'maxUnsent',
+  'stopDrain',
+  'maxStates',
+  'keepAlive',
+  'work',
+] as const satisfies readonly (keyof WorkSystemOptions)[]
+
+/** The options with nothing left open that has a default. */
+export interface ResolvedSystemOptions {
+  readonly given: WorkSystemOptions
+  readonly clock: Clock
+  readonly random: Random
+  readonly doer: Doer
+  readonly pollInterval: Ms
+  readonly visibility: Ms
+  readonly heartbeat: Ms
+  readonly prefix: string
+  readonly codec: JsonCodec
+  readonly metrics: Metrics
+  readonly newId: () => string
+  readonly redriveCount: number
+  readonly maxRedrives: number
+  readonly strictReturn: boolean
+  readonly keep: Retention
+  readonly maxUnsent: number
+  readonly stopDrain: Ms
+  readonly maxStates: number
+}
+
+const DAY_MS = 86_400_000
+
+export function resolveSystemOptions(options: WorkSystemOptions | undefined): ResolvedSystemOptions {
+  const given = optionsObject('createWork', options, NAMES)
+  checkRetry('createWork.retry', given.retry)
+  for (const name of ['onEvent', 'onError', 'onBacklog', 'onFailure', 'accept', 'backpressure', 'logWith'] as const) {
+    if (given[name] !== undefined) functionOption(`createWork.${name}`, given[name])
+  }
+  const ms = (name: keyof WorkSystemOptions, fallback: Ms, min = 0) =>
+    numberOption(`createWork.${name}`, given[name], { default: fallback, min })
+  const visibility = numberOption('createWork.visibility', given.visibility, { default: 30_000, above: 0 })
+  return Object.freeze({
+    given,
+    clock:
+      given.clock ?? (given.now === undefined ? systemClock : clockFrom(functionOption('createWork.now', given.now))),
+    random: functionOption('createWork.random', given.random, Math.random),
+    doer: given.doer ?? unlimitedDoer(),
+    pollInterval: numberOption('createWork.pollInterval', given.pollInterval, { default: 1_000, above: 0 }),
+    visibility,
+    heartbeat: numberOption('createWork.heartbeat', given.heartbeat, {
+      default: Math.max(1, Math.floor(visibility / 3)),
+      above: 0,
+    }),
+    prefix: given.prefix ?? 'work:',
+    codec: given.codec ?? defaultCodec,
+    metrics: given.metrics ?? createMetrics(),
+    newId: functionOption('createWork.generateId', given.generateId, newId),
+    redriveCount: integerOption('createWork.redriveCount', given.redriveCount, { min: 0, default: 10 }),
+    maxRedrives: integerOption('createWork.maxRedrives', given.maxRedrives, { min: 0, default: 5, infinite: true }),
+    strictReturn: booleanOption('createWork.strictReturn', given.strictReturn, true),
+    keep: Object.freeze({ successMs: ms('keepSuccess', DAY_MS), deadMs: ms('keepDead', 30 * DAY_MS) }),
+    maxUnsent: integerOption('createWork.maxUnsent', given.maxUnsent, { min: 1, default: 10_000 }),
+    stopDrain: ms('stopDrain', 5_000),
+    maxStates: integerOption('createWork.maxStates', given.maxStates, { min: 1, default: 10_000 }),
+  })
+}

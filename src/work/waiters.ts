@@ -1,0 +1,292 @@
+import type { Clock } from '../core/clock.js'
+import { MillraceError } from '../core/error.js'
+import { keepAlive } from '../core/keep-alive.js'
+import type { Ms } from '../core/time.js'
+import type { ItemView, Ledger, Settled } from '../ports/ledger.js'
+import type { WaitOptions } from './work.js'
+
+const FIRST_POLL_MS = 250
+// A little over 5 s, so that ten thousand idle waiters cost less than two thousand looks a second.
+const LONGEST_POLL_MS = 5_250
+
+/** The records of what was waited for are gone: it ended too long ago. */
+export class ResultExpiredError extends MillraceError {
+  constructor(id: string) {
+    super('RESULT_EXPIRED', `result expired: nothing is kept of ${id} any more. Wait sooner, or raise keepSuccess.`, {
+      facts: { id },
+    })
+  }
+}
+
+/** The wait was given up after its time. The work goes on. */
+export class WaitTimeoutError extends MillraceError {
+  constructor(id: string, timeoutMs: Ms) {
+    super('WAIT_TIMEOUT', `${id} did not settle within ${timeoutMs} ms. The work goes on; wait again, or look at it.`, {
+      facts: { id, timeoutMs },
+    })
+  }
+}
+
+/** What an item ended with: the stored text of its result, or of its error. */
+export type Ended = { readonly result: string | undefined } | { readonly error: string }
+
+interface Waiter {
+  readonly kind: 'item' | 'group'
+  readonly id: string
+  readonly resolve: (text: string | undefined) => void
+  readonly reject: (error: unknown) => void
+  pollAt: Ms
+  everyMs: Ms
+  /** The backend has it, so that when it knows nothing of it, that is because nothing is kept any more. */
+  isKnown: boolean
+}
+
+/** Where waiters live: one subscription and one timer for all of them. */
+export class Waiters {
+  readonly #ledger: Ledger
+  readonly #clock: Clock
+  readonly #inbox: string
+  readonly #onError: (error: unknown) => void
+  readonly #holdsProcess: boolean
+  readonly #items = new Map<string, Set<Waiter>>()
+  readonly #groups = new Map<string, Set<Waiter>>()
+  #toWatch: Waiter[] = []
+  #count = 0
+  #release: (() => void) | undefined
+  #unsubscribe: (() => void) | undefined
+  #cancelPoll: (() => void) | undefined
+
+  constructor(options: {
+    readonly ledger: Ledger
+    readonly clock: Clock
+    readonly inbox: string
+    readonly onError: (error: unknown) => void
+    /** An unresolved wait keeps the process alive. */
+    readonly holdsProcess: boolean
+  }) {
+    this.#ledger = options.ledger
+    this.#clock = options.clock
+    this.#inbox = options.inbox
+    this.#onError = options.onError
+    this.#holdsProcess = options.holdsProcess
+  }
+
+  /** Unresolved waits. */
+  get size(): number {
+    return this.#count
+  }
+
+  isGroupAwaited(groupId: string): boolean {
+    return this.#groups.has(groupId)
+  }
+
+  /** An item ended in this very process: nobody needs to be told by way of the backend. */
+  itemEnded(id: string, ended: Ended): void {
+    const waiting = this.#items.get(id)
+    if (waiting === undefined) return
+    for (const waiter of [...waiting]) {
+      if ('error' in ended) this.#settle(waiter, () => waiter.reject(new Error(ended.error)))
+      else this.#settle(waiter, () => waiter.resolve(ended.result))
+    }
+  }
+
+  groupClosed(id: string, value: string | undefined): void {
+    for (const waiter of [...(this.#groups.get(id) ?? [])]) this.#settle(waiter, () => waiter.resolve(value))
+  }
+
+  /** What was waited for before it was sent is there. */
+  accepted(kind: Waiter['kind'], id: string): void {
+    const index = kind === 'item' ? this.#items : this.#groups
+    for (const waiter of index.get(id) ?? []) waiter.isKnown = true
+  }
+
+  /** Ends every wait for it with an error. */
+  reject(kind: Waiter['kind'], id: string, error: unknown): void {
+    const index = kind === 'item' ? this.#items : this.#groups
+    for (const waiter of [...(index.get(id) ?? [])]) this.#settle(waiter, () => waiter.reject(error))
+  }
+
+  /** Ends the subscription and the timer. Waits stay open; they go on when something is waited for again. */
+  close(): void {
+    this.#cancelPoll?.()
+    this.#cancelPoll = undefined
+    this.#unsubscribe?.()
+    this.#unsubscribe = undefined
+    this.#release?.()
+    this.#release = undefined
+  }
+
+  /**
+   * Resolves with the text of an item's result or of a group's value; rejects with the error of an item that is dead.
+   * `isTold`: the envelope names our inbox already.
+   */
+  wait(kind: Waiter['kind'], id: string, isTold: boolean, options: WaitOptions = {}): Promise<string | undefined> {
+    return new Promise((resolve, reject) => {
+      const { timeout, signal } = options
+      if (signal?.aborted) {
+        reject(signal.reason)
+        return
+      }
+      const cleanUps: (() => void)[] = []
+      const clean = () => {
+        for (const cleanUp of cleanUps) cleanUp()
+      }
+      const waiter: Waiter = {
+        kind,
+        id,
+        resolve: (text) => {
+          clean()
+          resolve(text)
+        },
+        reject: (error) => {
+          clean()
+          reject(error)
+        },
+        pollAt: this.#clock.monotonic() + FIRST_POLL_MS,
+        everyMs: FIRST_POLL_MS,
+        isKnown: !isTold,
+      }
+      if (timeout !== undefined) {
+        const giveUp = () => this.#settle(waiter, () => waiter.reject(new WaitTimeoutError(id, timeout)))
+        cleanUps.push(this.#clock.after(timeout, giveUp))
+      }
+      if (signal !== undefined) {
+        const onAbort = () => this.#settle(waiter, () => waiter.reject(signal.reason))
+        signal.addEventListener('abort', onAbort, { once: true })
+        cleanUps.push(() => signal.removeEventListener('abort', onAbort))
+      }
+      this.#add(waiter)
+      if (!isTold) this.#watchSoon(waiter)
+    })
+  }
+
+  #add(waiter: Waiter): void {
+    const index = waiter.kind === 'item' ? this.#items : this.#groups
+    const same = index.get(waiter.id)
+    if (same === undefined) index.set(waiter.id, new Set([waiter]))
+    else same.add(waiter)
+    this.#count += 1
+    if (this.#holdsProcess) this.#release ??= keepAlive()
+    this.#unsubscribe ??= this.#ledger.onInbox(this.#inbox, (heard) => this.#hear(heard))
+    this.#armPoll(FIRST_POLL_MS)
+  }
+
+  #settle(waiter: Waiter, tell: () => void): void {
+    const index = waiter.kind === 'item' ? this.#items : this.#groups
+    const same = index.get(waiter.id)
+    if (same?.delete(waiter) !== true) return
+    if (same.size === 0) index.delete(waiter.id)
+    this.#count -= 1
+    if (this.#count === 0) {
+      this.#release?.()
+      this.#release = undefined
+    }
+    tell()
+  }
+
+  /** Registers with the backend what was not carried there by an envelope, together with its neighbours of this turn. */
+  #watchSoon(waiter: Waiter): void {
+    this.#toWatch.push(waiter)
+    if (this.#toWatch.length > 1) return
+    queueMicrotask(() => {
+      const watched = this.#toWatch
+      this.#toWatch = []
+      void this.#watch(watched)
+    })
+  }
+
+  async #watch(waiters: readonly Waiter[]): Promise<void> {
+    const { ids, groups } = idsOf(waiters)
+    try {
+      await this.#ledger.watch(this.#inbox, { ids, groups })
+      // What ended before the backend knew of us told nobody: look once.
+      await this.#look(waiters)
+    } catch (error) {
+      this.#onError(error)
+    }
+  }
+
+  #hear(heard: Settled): void {
+    const waiters: Waiter[] = []
+    for (const id of heard.ids) waiters.push(...(this.#items.get(id) ?? []))
+    for (const id of heard.groups) waiters.push(...(this.#groups.get(id) ?? []))
+    if (waiters.length > 0) void this.#look(waiters).catch(this.#onError)
+  }
+
+  async #look(waiters: readonly Waiter[]): Promise<void> {
+    const { ids, groups } = idsOf(waiters)
+    // Asked before it was accepted, the backend may rightly know nothing of it, also when the answer comes afterwards.
+    const known = new Set(waiters.filter(({ isKnown }) => isKnown))
+    const [views, values] = await Promise.all([
+      ids.length === 0 ? [] : this.#ledger.read(ids),
+      groups.length === 0 ? [] : this.#ledger.groups(groups),
+    ])
+    ids.forEach((id, i) => {
+      const view = views[i]
+      if (view === undefined) this.#gone(this.#items.get(id), known)
+      else {
+        const ended = endedOf(view)
+        if (ended !== undefined) this.itemEnded(id, ended)
+      }
+    })
+    groups.forEach((id, i) => {
+      const value = values[i]
+      if (value === undefined) this.#gone(this.#groups.get(id), known)
+      else if (value.open <= 0) this.groupClosed(id, value.value)
+    })
+  }
+
+  /** The backend no longer knows what they wait for. */
+  #gone(waiters: ReadonlySet<Waiter> | undefined, known: ReadonlySet<Waiter>): void {
+    for (const waiter of [...(waiters ?? [])]) {
+      if (known.has(waiter)) this.#settle(waiter, () => waiter.reject(new ResultExpiredError(waiter.id)))
+    }
+  }
+
+  #armPoll(ms: Ms): void {
+    this.#cancelPoll ??= this.#clock.after(ms, () => {
+      this.#cancelPoll = undefined
+      void this.#poll()
+    })
+  }
+
+  /** The net under the inbox: a batched look at whoever has waited long enough, less and less often. */
+  async #poll(): Promise<void> {
+    if (this.#count === 0) return
+    const now = this.#clock.monotonic()
+    const due: Waiter[] = []
+    let nextAt = Infinity
+    for (const index of [this.#items, this.#groups]) {
+      for (const same of index.values()) {
+        for (const waiter of same) {
+          if (waiter.pollAt <= now) {
+            due.push(waiter)
+            waiter.everyMs = Math.min(LONGEST_POLL_MS, waiter.everyMs * 2)
+            waiter.pollAt = now + waiter.everyMs
+          }
+          nextAt = Math.min(nextAt, waiter.pollAt)
+        }
+      }
+    }
+    this.#armPoll(Math.max(1, nextAt - now))
+    try {
+      if (due.length > 0) await this.#look(due)
+    } catch (error) {
+      // The store may be back at the next look; whoever waits goes on waiting.
+      this.#onError(error)
+    }
+  }
+}
+
+function idsOf(waiters: readonly Waiter[]): { readonly ids: readonly string[]; readonly groups: readonly string[] } {
+  return {
+    ids: [...new Set(waiters.filter((w) => w.kind === 'item').map((w) => w.id))],
+    groups: [...new Set(waiters.filter((w) => w.kind === 'group').map((w) => w.id))],
+  }
+}
+
+function endedOf(view: ItemView): Ended | undefined {
+  if (view.status === 'success') return { result: view.result }
+  if (view.status === 'dead') return { error: view.error ?? 'dead' }
+  return undefined
+}

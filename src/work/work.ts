@@ -1,0 +1,209 @@
+import type { RetryPolicyOptions } from '../core/retry-policy.js'
+import type { WorkOptions } from './work-options.js'
+
+declare const self: unique symbol
+declare const group: unique symbol
+
+/**
+ * One unit of work, built and not yet enqueued. Its id is fixed when it is built. `S` is what `.result()` gives, `G` what
+ * it contributes to the value of its group; both exist only for the compiler.
+ */
+export interface Work<Name extends string = string, S = unknown, G = unknown> {
+  readonly id: string
+  readonly type: Name
+  readonly input: unknown
+  readonly [self]?: S
+  readonly [group]?: G
+}
+
+declare const resultOf: unique symbol
+
+/**
+ * What a handler returns: an instruction that does nothing until it is returned. Made by `ctx.result`, `ctx.queue` and
+ * `ctx.void`.
+ */
+export interface WorkResult<S = unknown, G = unknown> {
+  readonly [resultOf]: { readonly self: S; readonly group: G }
+  /** Queues `items` once what came before meets `condition`; then they are what comes before. */
+  next<const Ns extends GroupItem | readonly GroupItem[]>(
+    items: Ns,
+    condition?: DependencyCondition,
+    options?: WorkInstanceOptions,
+  ): WorkResult<S, G | GroupOf<Ns>>
+}
+
+/** What can be queued into a group: work, or the result of more of it. */
+export type GroupItem = Work<string, unknown, unknown> | WorkResult<unknown, unknown>
+
+/** When a gate opens: every one done, every one successful, or so many of them. */
+export type DependencyCondition =
+  | 'all-done'
+  | 'all-success'
+  | { readonly count: number; readonly of?: 'done' | 'success' }
+
+/** Options of one item, given when it is queued. They win over those of its type. */
+export interface WorkInstanceOptions {
+  /** Start no earlier than this long from now, in ms. */
+  readonly delay?: number
+  /** Start no earlier than this instant, epoch ms. Wins over `delay`. */
+  readonly runAt?: number
+  /** Higher runs first. Default 0. */
+  readonly priority?: number
+  /** Doer group: what a `balancedDoer` keeps apart. */
+  readonly group?: string
+  readonly retry?: WorkRetry
+  /** Not started any more after this instant, epoch ms. Wins over `timeout`. */
+  readonly deadline?: number
+  /** Not started any more this long after it was enqueued, in ms. */
+  readonly timeout?: number
+  /** Run at once in this process, without waiting in the queue. Ignored for children and for work that is not due. */
+  readonly skipQueue?: boolean
+  /** Words to find it by. */
+  readonly tags?: readonly string[]
+}
+
+/** The retry policy of an item: those of its fields that are given, over those of its type, system and the defaults. */
+export type WorkRetry = RetryPolicyOptions
+
+/** A work type: mints instances, and carries its definition for `createWork`. */
+export interface WorkBuilder<Name extends string = string, I = unknown, S = unknown, G = unknown> {
+  (input: I): Work<Name, S, G>
+  readonly type: Name
+  readonly def: WorkDefinition<Name, I>
+}
+
+/** Any builder at all. `never` in place of the input, because a builder consumes it. */
+// biome-ignore lint/suspicious/noExplicitAny: an input is contravariant; `any` is the only type that all builders accept.
+export type AnyWorkBuilder = WorkBuilder<string, any, unknown, unknown>
+
+/** Name, handler and options of a work type, as the engine reads them. */
+export interface WorkDefinition<Name extends string = string, I = unknown> {
+  readonly type: Name
+  readonly options: WorkOptions<I>
+  readonly run: WorkHandler<I>
+}
+
+/** The function behind a work type. It may run more than once for one item. */
+export type WorkHandler<I = unknown, R extends WorkResult = WorkResult> = (input: I, ctx: WorkContext) => R | Promise<R>
+
+/** What a handler can ask and say. Its functions work when taken out of it. */
+export interface WorkContext {
+  readonly id: string
+  readonly groupId: string
+  /** Which try this is, from 1. Crashes and deferrals do not count. */
+  readonly attempt: number
+  /** Id of the item whose handler queued this one. */
+  readonly parent?: string
+  /** Ids that the gate waited for, when a gate queued this one. */
+  readonly dependents?: readonly string[]
+  readonly deadline?: number
+  /** How often this item was begun: 1 + the runs that died with their process. */
+  readonly deliveries: number
+  /** A number that rises with every lease of this item: put it in your own writes, and refuse smaller ones. */
+  readonly fence: number
+  /** Aborts when the lease is lost, the deadline has come or the process shuts down. */
+  readonly signal: AbortSignal
+  /** The item's own result, and its contribution to the value of the group. The first `final` one stays. */
+  result<R>(value: R, options?: ResultOptions<R>): WorkResult<R, R>
+  /** Queues more work into this group. */
+  queue<const Is extends GroupItem | readonly GroupItem[]>(
+    items: Is,
+    options?: WorkInstanceOptions,
+  ): WorkResult<void, GroupOf<Is>>
+  /** Nothing to say. */
+  void(): WorkResult<void, void>
+  /** The states of these items, in their order; undefined where nothing is known. */
+  states(ids: readonly string[]): Promise<readonly (WorkState | undefined)[]>
+  /** True for exactly one caller in the fleet per key and day. */
+  claim(key: string): Promise<boolean>
+}
+
+export interface ResultOptions<R> {
+  /** Locks the value of the group: later contributions are ignored. */
+  readonly final?: boolean
+  /** Folds this contribution into the value so far; what it returns replaces it. */
+  readonly append?: (existing: R | undefined) => R
+}
+
+/** `failed` counts as an end wherever states are compared, but nothing writes it. */
+export type WorkStatus = 'pending' | 'running' | 'success' | 'failed' | 'dead'
+
+/** Where an item stands. */
+export interface WorkState {
+  readonly id: string
+  readonly type: string
+  readonly status: WorkStatus
+  readonly attempt: number
+  readonly result?: unknown
+  readonly error?: string
+  readonly queueAt: number
+  readonly startAt: number
+  readonly runAt?: number
+  readonly endAt?: number
+  readonly priority?: number
+  readonly group?: string
+}
+
+/**
+ * An enqueued item. Awaiting it waits for its whole group. Beware of `return enqueue(…)` in an async function: the handle
+ * is thenable, so that awaits the group too.
+ */
+export interface WorkHandle<Self = unknown, Group = unknown> extends PromiseLike<Group> {
+  readonly id: string
+  readonly groupId: string
+  /** Resolves once the item is durable. */
+  accepted(): Promise<Receipt>
+  /** The item's own result; rejects with its error when it is dead. */
+  result(options?: WaitOptions): Promise<Self>
+  /** The value of the group once everything in it has settled. An item that died does not reject it. */
+  group(options?: WaitOptions): Promise<Group>
+}
+
+export interface WaitOptions {
+  /** Give up after this long, in ms. The work goes on. */
+  readonly timeout?: number
+  readonly signal?: AbortSignal
+}
+
+/** What acceptance means: `created` now, or `coalesced` with an item that was there already. */
+export interface Receipt {
+  readonly kind: 'created' | 'coalesced'
+  readonly id: string
+}
+
+// ── inference ──
+
+/** Leaves out what contributes nothing. */
+export type NonVoidUnion<U> = Exclude<U, void | undefined>
+
+export type SelfOfResult<R> = [R] extends [never] ? unknown : R extends WorkResult<infer S, unknown> ? S : never
+export type GroupOfResult<R> = [R] extends [never] ? unknown : R extends WorkResult<unknown, infer G> ? G : never
+
+export type SelfOfWork<W> = W extends Work<string, infer S, unknown> ? S : never
+export type GroupOfWork<W> = W extends Work<string, unknown, infer G> ? G : never
+
+/** What one item contributes to the value of its group. */
+export type GroupOfItem<T> =
+  T extends WorkResult<unknown, infer G>
+    ? NonVoidUnion<G>
+    : T extends Work<string, unknown, infer G>
+      ? NonVoidUnion<G>
+      : never
+/** What one item, or every one of a list, contributes. */
+export type GroupOf<Is> = Is extends readonly (infer T)[] ? GroupOfItem<T> : GroupOfItem<Is>
+
+export type NameOf<B> = B extends WorkBuilder<infer N, never, unknown, unknown> ? N : never
+export type InputOf<B> = B extends (input: infer I) => unknown ? I : never
+export type SelfOf<B> = B extends (input: never) => Work<string, infer S, unknown> ? S : never
+export type GroupOfBuilder<B> = B extends (input: never) => Work<string, unknown, infer G> ? G : never
+
+export type RegistryNames<Defs extends readonly AnyWorkBuilder[]> = Defs[number]['type']
+export type BuilderForName<Defs extends readonly AnyWorkBuilder[], N extends string> = Extract<
+  Defs[number],
+  { readonly type: N }
+>
+export type InputForName<Defs extends readonly AnyWorkBuilder[], N extends string> = InputOf<BuilderForName<Defs, N>>
+export type SelfForName<Defs extends readonly AnyWorkBuilder[], N extends string> = SelfOf<BuilderForName<Defs, N>>
+export type GroupForName<Defs extends readonly AnyWorkBuilder[], N extends string> = GroupOfBuilder<
+  BuilderForName<Defs, N>
+>

@@ -1,0 +1,145 @@
+import type { WorkSystem } from '../../src/work/create-work.js'
+import { defineWork } from '../../src/work/define-work.js'
+import type {
+  GroupOfBuilder,
+  InputForName,
+  InputOf,
+  SelfForName,
+  SelfOf,
+  WorkContext,
+  WorkHandle,
+} from '../../src/work/work.js'
+import type { Equal, Expect } from './equal.js'
+
+type Both<B, S, G> = Equal<SelfOf<B>, S> extends true ? Equal<GroupOfBuilder<B>, G> : false
+
+const ln = defineWork('ln', (_: void, ctx) => ctx.result(1 as number))
+const ls = defineWork('ls', (_: void, ctx) => ctx.result('s' as string))
+const lb = defineWork('lb', (_: void, ctx) => ctx.result(true as boolean))
+const lg = defineWork('lg', (_: void, ctx) => ctx.result(1n as bigint))
+const lo = defineWork('lo', (_: void, ctx) => ctx.result({ o: 1 as number }))
+const add = defineWork('add', (i: { a: number; b: number }, ctx) => ctx.result(i.a + i.b))
+const greet = defineWork('greet', (i: { name: string }, ctx) => ctx.result(`hi ${i.name}`))
+
+export type T1 = Expect<Both<typeof add, number, number>>
+
+const nothing = defineWork('nothing', (_: void, ctx) => ctx.void())
+export type T2 = Expect<Both<typeof nothing, void, never>>
+
+const both = defineWork('both', (_: void, ctx) => ctx.queue([add({ a: 1, b: 2 }), greet({ name: 'x' })]))
+export type T3 = Expect<Both<typeof both, void, number | string>>
+
+const chained = defineWork('chained', (_: void, ctx) => ctx.queue([add({ a: 1, b: 2 })]).next([greet({ name: 'x' })]))
+export type T4 = Expect<Equal<GroupOfBuilder<typeof chained>, number | string>>
+
+const nested = defineWork('nested', (_: void, ctx) => ctx.queue([ln(), ctx.queue([ls(), ctx.queue([lb()])])]))
+export type T5 = Expect<Both<typeof nested, void, number | string | boolean>>
+
+const mixed = defineWork('mixed', (_: void, ctx) => ctx.queue([ln(), ctx.result('x' as string), ctx.void()]))
+export type T6 = Expect<Equal<GroupOfBuilder<typeof mixed>, number | string>>
+
+const links = defineWork('links', (_: void, ctx) => ctx.queue([ln()]).next([ls()]).next([lb()], 'all-done'))
+export type T7 = Expect<Equal<GroupOfBuilder<typeof links>, number | string | boolean>>
+
+const counted = defineWork('counted', (_: void, ctx) =>
+  ctx.queue(ln()).next(ctx.queue([ls(), lb()]), { count: 1, of: 'success' }),
+)
+export type T8 = Expect<Equal<GroupOfBuilder<typeof counted>, number | string | boolean>>
+
+const left = defineWork('left', (_: void, ctx) => ctx.queue([ln(), ls()]))
+const right = defineWork('right', (_: void, ctx) => ctx.queue([lb(), lg()]))
+const conductor = defineWork('conductor', (_: void, ctx) => ctx.queue([left(), right()]).next([lo()]))
+export type T9 = Expect<Equal<GroupOfBuilder<typeof conductor>, number | string | boolean | bigint | { o: number }>>
+
+declare const w: WorkSystem<readonly [typeof add, typeof greet, typeof nested, typeof lg]>
+export async function t9(): Promise<void> {
+  const value = await w.enqueue(nested())
+  // @ts-expect-error the value of a group is that of its own work, not of everything that is registered
+  const wrong: bigint = value
+  void wrong
+}
+
+const finalThenMore = defineWork('finalThenMore', (_: void, ctx) =>
+  ctx.result(42 as number, { final: true }).next([ls()]),
+)
+export type T10 = Expect<Both<typeof finalThenMore, number, number | string>>
+
+export const t11 = defineWork('t11', (_: void, ctx) =>
+  ctx.result(1 as number, {
+    append: (existing) => {
+      const check: Expect<Equal<typeof existing, number | undefined>> = true
+      void check
+      return (existing ?? 0) + 1
+    },
+  }),
+)
+
+const twice = defineWork('twice', (_: void, ctx) => ctx.queue([ln(), ln(), add({ a: 1, b: 1 })]))
+export type T12 = Expect<Equal<GroupOfBuilder<typeof twice>, number>>
+
+type Registry = readonly [typeof add, typeof greet]
+export type T13 = Expect<Equal<InputForName<Registry, 'greet'>, { name: string }>>
+export type T13b = Expect<Equal<SelfForName<Registry, 'add'>, number>>
+
+export function t14(): void {
+  // @ts-expect-error b is missing
+  add({ a: 1 })
+  // @ts-expect-error not a registered name
+  void w.enqueue('nope', {})
+  // @ts-expect-error a must be a number
+  void w.enqueue('add', { a: 'x', b: 2 })
+}
+
+declare const ok: boolean
+const maybe = defineWork('maybe', (_: void, ctx) => (ok ? ctx.result(1 as number) : ctx.void()))
+export type T15 = Expect<Both<typeof maybe, number | void, number>>
+
+const either = defineWork('either', (_: void, ctx) => (ok ? ctx.result(1 as number) : ctx.result('s' as string)))
+export type T16 = Expect<Equal<SelfOf<typeof either>, number | string>>
+
+const leaf = defineWork('leaf', (i: { id: string }, ctx) => ctx.result(i.id.length))
+const fan = defineWork('fan', (i: { ids: string[] }, ctx) => ctx.queue(i.ids.map((id) => leaf({ id }))))
+export type T17 = Expect<Equal<GroupOfBuilder<typeof fan>, number>>
+
+// @ts-expect-error a handler returns a result, not a bare value
+export const t18 = defineWork('t18', () => 42)
+// @ts-expect-error nor a promise of one
+export const t18b = defineWork('t18b', async () => 's')
+
+const thrower = defineWork('thrower', () => {
+  throw new Error('always')
+})
+export type T19 = Expect<Equal<SelfOf<typeof thrower>, unknown>>
+
+export const t20 = defineWork('t20', (i: { to: string }, ctx) => ctx.result(i.to), {
+  options: (i) => ({ group: i.to }),
+  logContext: (i) => {
+    const check: Expect<Equal<typeof i, { to: string }>> = true
+    return { check }
+  },
+})
+export type T20 = Expect<Equal<InputOf<typeof t20>, { to: string }>>
+
+declare function createWork<const Defs extends readonly [typeof add, typeof greet]>(o: { work: Defs }): WorkSystem<Defs>
+export function t21(): void {
+  const system = createWork({ work: [add, greet] })
+  const handle = system.enqueue('add', { a: 1, b: 2 })
+  const check: Expect<Equal<typeof handle, WorkHandle<number, number>>> = true
+  void check
+  // @ts-expect-error a name that is not registered, without `as const`
+  void system.enqueue('nope', {})
+}
+
+export async function instances(): Promise<void> {
+  const handle = w.enqueue(add({ a: 1, b: 2 }))
+  const own: number = await handle.result()
+  const value: number = await handle
+  void own
+  void value
+}
+
+export const contextIsTyped = defineWork('contextIsTyped', (_: void, ctx: WorkContext) => {
+  const signal: AbortSignal = ctx.signal
+  void signal
+  return ctx.void()
+})

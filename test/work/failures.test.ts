@@ -1,0 +1,381 @@
+import { describe, expect, it } from 'vitest'
+import { defineWork, PoisonError, RetryAbort, WorkDelayError } from '../../src/index.js'
+import { body, GROUNDS, world } from './support.js'
+
+const NO_JITTER = { jitter: 0 } as const
+
+describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
+  it('S50 is tried again until it succeeds', async () => {
+    let calls = 0
+    const flaky = defineWork(
+      'flaky',
+      (_: null, ctx) => {
+        calls += 1
+        if (calls < 3) throw new Error('not yet')
+        return ctx.result(calls)
+      },
+      { retry: { attempts: 5, base: 5, factor: 1, ...NO_JITTER } },
+    )
+    const { w, until } = world(ground, { work: [flaky] })
+
+    expect(await until(w.enqueue(flaky(null)).result())).toBe(3)
+  })
+
+  it('S51 is parked with its error once its attempts are used up', async () => {
+    let calls = 0
+    const bad = defineWork(
+      'bad',
+      () => {
+        calls += 1
+        throw new Error('always')
+      },
+      { retry: { attempts: 2, base: 2, ...NO_JITTER } },
+    )
+    const { w, until, queue } = world(ground, { work: [bad] })
+
+    await expect(until(w.enqueue(bad({})).result())).rejects.toThrow('always')
+    expect(calls).toBe(2)
+    if (ground !== 'minimal') expect(queue.dead.length).toBe(1)
+  })
+
+  it('S52 keeps the text of what is thrown and is no error', async () => {
+    const bad = defineWork(
+      'bad',
+      () => {
+        throw 'plain string failure'
+      },
+      { retry: { attempts: 1 } },
+    )
+    const { w, until } = world(ground, { work: [bad] })
+
+    await expect(until(w.enqueue(bad({})).result())).rejects.toThrow('plain string failure')
+  })
+
+  it('S53 stops at once when the handler says so', async () => {
+    let calls = 0
+    const bad = defineWork(
+      'bad',
+      () => {
+        calls += 1
+        throw new RetryAbort(new Error('permanent failure'))
+      },
+      { retry: { attempts: 5, base: 1 } },
+    )
+    const { w, until } = world(ground, { work: [bad] })
+
+    await expect(until(w.enqueue(bad({})).result())).rejects.toThrow('permanent failure')
+    expect(calls).toBe(1)
+  })
+
+  it('S54 asks the classifier of the type, or that of the system', async () => {
+    let calls = 0
+    const failing = () => {
+      calls += 1
+      throw Object.assign(new Error('bad request'), { status: 503 })
+    }
+    const onFailure = (error: unknown) => ((error as { status: number }).status === 503 ? 'abort' : 'retry') as 'abort'
+    const own = defineWork('own', failing, { retry: { attempts: 5, base: 1 }, onFailure })
+    const systems = defineWork('systems', failing, { retry: { attempts: 5, base: 1 } })
+    const { w, until } = world(ground, { work: [own, systems], onFailure })
+
+    await expect(until(w.enqueue(own({})).result())).rejects.toThrow('bad request')
+    expect(calls).toBe(1)
+    await expect(until(w.enqueue(systems({})).result())).rejects.toThrow('bad request')
+    expect(calls).toBe(2)
+  })
+
+  it('S55 defers without spending an attempt when the classifier says when', async () => {
+    const seen: number[] = []
+    const work = defineWork(
+      'work',
+      (_: null, ctx) => {
+        seen.push(ctx.attempt)
+        if (seen.length === 1) throw new Error('busy')
+        return ctx.result('ok')
+      },
+      { retry: { attempts: 2 }, onFailure: () => ({ delay: 15 }) },
+    )
+    const { w, until, events } = world(ground, { work: [work] })
+
+    expect(await until(w.enqueue(work(null)).result())).toBe('ok')
+    expect(seen).toEqual([1, 1])
+    expect(events.map((event) => event.kind)).toContain('deferred')
+  })
+
+  it('S56 goes on as usual when the classifier itself throws', async () => {
+    let calls = 0
+    const work = defineWork(
+      'work',
+      () => {
+        calls += 1
+        throw new Error('mine')
+      },
+      {
+        retry: { attempts: 2, base: 1 },
+        onFailure: () => {
+          throw new Error('classifier')
+        },
+      },
+    )
+    const { w, until, errors } = world(ground, { work: [work] })
+
+    await expect(until(w.enqueue(work({})).result())).rejects.toThrow('mine')
+    expect(calls).toBe(2)
+    expect(errors.map((e) => e.phase)).toContain('commit')
+  })
+
+  it('S57 runs again later with the same attempt when the handler defers itself', async () => {
+    const seen: number[] = []
+    const work = defineWork('work', (_: null, ctx) => {
+      seen.push(ctx.attempt)
+      if (seen.length === 1) throw new WorkDelayError({ delay: 15 })
+      return ctx.void()
+    })
+    const { w, until, events } = world(ground, { work: [work] })
+    await until(w.enqueue(work(null)).result())
+
+    expect(seen).toEqual([1, 1])
+    expect(events.map((event) => event.kind)).toContain('deferred')
+    expect(w.metrics.get('work.deferred', { type: 'work' })?.value).toBe(1)
+    expect(w.metrics.get('work.retried', { type: 'work' })?.value).toBe(0)
+    expect(w.metrics.get('work.succeeded', { type: 'work' })?.value).toBe(1)
+  })
+
+  it('S58 waits out its backoff', async () => {
+    let calls = 0
+    const bad = defineWork(
+      'bad',
+      () => {
+        calls += 1
+        throw new Error('x')
+      },
+      { retry: { attempts: 3, base: 1000, ...NO_JITTER } },
+    )
+    const { w, clock } = world(ground, { work: [bad] })
+    w.enqueue(bad({}))
+      .result()
+      .catch(() => undefined)
+    await clock.advance(60)
+
+    expect(calls).toBe(1)
+  })
+
+  it('S59 expires instead of running after its deadline', async () => {
+    let calls = 0
+    const work = defineWork('work', (_: null, ctx) => {
+      calls += 1
+      return ctx.void()
+    })
+    const { w, until, events } = world(ground, { work: [work] })
+
+    await expect(until(w.enqueue(work(null), { delay: 40, timeout: 15 }).result())).rejects.toThrow(/deadline/)
+    expect(calls).toBe(0)
+    expect(events.map((event) => event.kind)).toContain('expired')
+  })
+
+  it('S60 counts runs, retries and ends', async () => {
+    const bad = defineWork(
+      'bad',
+      () => {
+        throw new Error('x')
+      },
+      { retry: { attempts: 2, base: 1 } },
+    )
+    const { w, until } = world(ground, { work: [bad] })
+    await expect(until(w.enqueue(bad({})).result())).rejects.toThrow()
+    const value = (name: string) => w.metrics.get(`work.${name}`, { type: 'bad' })?.value
+
+    expect(value('started')).toBe(2)
+    expect(value('retried')).toBe(1)
+    expect(value('failed')).toBe(1)
+    expect(w.metrics.get('work.attempts', { type: 'bad' })?.summary?.total).toBe(2)
+  })
+
+  it('parks poison at once, with its class and the rule that decided in the event', async () => {
+    let calls = 0
+    const bad = defineWork(
+      'bad',
+      () => {
+        calls += 1
+        throw new PoisonError('malformed')
+      },
+      { retry: { attempts: 5, base: 1 } },
+    )
+    const { w, until, events } = world(ground, { work: [bad] })
+
+    await expect(until(w.enqueue(bad({})).result())).rejects.toThrow('malformed')
+    expect(calls).toBe(1)
+    expect(events.find((event) => event.kind === 'failed')).toMatchObject({
+      willRetry: false,
+      class: 'poison',
+      rule: 'explicit',
+    })
+  })
+
+  it('lets a classifier name a class, and overrule one with retry', async () => {
+    const calls = { named: 0, overruled: 0 }
+    const named = defineWork(
+      'named',
+      () => {
+        calls.named += 1
+        throw new Error('x')
+      },
+      { retry: { attempts: 5, base: 1 }, onFailure: () => 'poison' },
+    )
+    const overruled = defineWork(
+      'overruled',
+      () => {
+        calls.overruled += 1
+        throw new PoisonError('x')
+      },
+      { retry: { attempts: 3, base: 1 }, onFailure: () => 'retry' },
+    )
+    const { w, until } = world(ground, { work: [named, overruled] })
+
+    await expect(until(w.enqueue(named({})).result())).rejects.toThrow()
+    await expect(until(w.enqueue(overruled({})).result())).rejects.toThrow()
+    expect(calls).toEqual({ named: 1, overruled: 3 })
+  })
+
+  it('expires instead of retrying past its deadline, and instead of deferring past it', async () => {
+    const late = defineWork(
+      'late',
+      () => {
+        throw new Error('x')
+      },
+      { retry: { attempts: 3, base: 1000, ...NO_JITTER }, timeout: 500 },
+    )
+    const deferred = defineWork(
+      'deferred',
+      () => {
+        throw new WorkDelayError({ delay: 1000 })
+      },
+      { timeout: 500 },
+    )
+    const { w, until } = world(ground, { work: [late, deferred] })
+
+    await expect(until(w.enqueue(late({})).result())).rejects.toThrow('deadline exceeded')
+    await expect(until(w.enqueue(deferred({})).result())).rejects.toThrow('deadline exceeded')
+  })
+
+  it('aborts the signal when the deadline comes while it runs, and still takes the result', async () => {
+    let reason: unknown
+    const slow = defineWork(
+      'slow',
+      (_: null, ctx) =>
+        new Promise<ReturnType<typeof ctx.result<string>>>((resolve) => {
+          ctx.signal.addEventListener('abort', () => {
+            reason = ctx.signal.reason
+            resolve(ctx.result('late but done'))
+          })
+        }),
+    )
+    const { w, until } = world(ground, { work: [slow] })
+
+    expect(await until(w.enqueue(slow(null), { timeout: 100 }).result())).toBe('late but done')
+    expect(reason).toMatchObject({ code: 'DEADLINE' })
+  })
+
+  it('S63 skips the queue with its deadline and its delay', async () => {
+    let calls = 0
+    const startedAt: number[] = []
+    const bad = defineWork(
+      'bad',
+      () => {
+        calls += 1
+        throw new Error('x')
+      },
+      { retry: { attempts: 3, base: 50, ...NO_JITTER }, skipQueue: true },
+    )
+    const fine = defineWork(
+      'fine',
+      (_: null, ctx) => {
+        startedAt.push(here.clock.now())
+        return ctx.void()
+      },
+      { skipQueue: true },
+    )
+    const here = world(ground, { work: [bad, fine] })
+    const t0 = here.clock.now()
+
+    await expect(here.until(here.w.enqueue(bad({}), { timeout: 20 }).result())).rejects.toThrow(/deadline/)
+    expect(calls).toBe(1)
+    await here.until(here.w.enqueue(fine(null), { delay: 500 }).result())
+    expect(startedAt[0]).toBeGreaterThanOrEqual(t0 + 490)
+  })
+
+  it('S62 parks what crashes its worker again and again', async () => {
+    const runs: number[] = []
+    const hang = defineWork(
+      'hang',
+      (_: null, ctx) => {
+        runs.push(ctx.deliveries)
+        return new Promise<never>(() => undefined)
+      },
+      { retry: { attempts: 2 } },
+    )
+    // Each instance takes it, and dies: it never gets another timer, so that its lease lapses.
+    const here = world(ground, { work: [hang], autoStart: false, visibility: 40, heartbeat: 1e9 })
+    const handle = here.w.enqueue(hang(null))
+    const failed = handle.result()
+    failed.catch(() => undefined)
+    for (let i = 0; i < 4; i += 1) {
+      const instance = here.another({ work: [hang], visibility: 40, heartbeat: 1e9, stopDrain: 0 })
+      await here.clock.advance(2_000)
+      void instance
+    }
+    await expect(here.until(failed, 30_000)).rejects.toThrow(/crashed 3 times/)
+    expect(runs.length).toBe(3)
+  })
+})
+
+describe.each(GROUNDS)('a body pushed by hand, on %s ports', (ground) => {
+  const noop = defineWork('noop', (_: null, ctx) => ctx.void())
+
+  it('S70 is dropped when it is no envelope', async () => {
+    const { queue, clock, errors } = world(ground, { work: [noop] })
+    queue.push('not json')
+    await clock.advance(1_100)
+
+    expect(queue.size()).toBe(0)
+    expect(queue.dead).toEqual([])
+    expect(errors.map((e) => e.phase)).toContain('queue')
+  })
+
+  it('S71 is parked when nobody knows its type and its attempts are used up, and put back otherwise', async () => {
+    const { queue, clock } = world(ground, { work: [noop] })
+    queue.push(body({ id: 'a', type: 'ghost', attempt: 9, retry: { attempts: 3 } }))
+    await clock.advance(1_100)
+    if (ground !== 'minimal') expect(queue.dead.length).toBe(1)
+    queue.push(body({ id: 'b', type: 'ghost', attempt: 1, retry: { attempts: 3 } }))
+    await clock.advance(1_100)
+
+    expect(queue.size()).toBe(1)
+  })
+
+  it('S72 is parked when its input cannot be read', async () => {
+    const { queue, clock } = world(ground, { work: [noop] })
+    queue.push(body({ input: '{bad json' }))
+    await clock.advance(1_100)
+
+    expect(queue.size()).toBe(0)
+    if (ground !== 'minimal') expect(queue.dead.length).toBe(1)
+  })
+
+  it('runs when it has only the fields of the wire contract', async () => {
+    const { queue, clock, events } = world(ground, { work: [noop] })
+    queue.push(body())
+    await clock.advance(1_100)
+
+    expect(events.map((event) => event.kind)).toContain('succeeded')
+    expect(queue.size()).toBe(0)
+  })
+
+  it('is parked in the end when its type stays unknown', async () => {
+    const { queue, clock } = world(ground, { work: [noop], pollInterval: 60_000 })
+    queue.push(body({ type: 'ghost', attempt: 1, retry: { attempts: 3 } }))
+    await clock.advance(3 * 3_600_000)
+
+    expect(queue.size()).toBe(0)
+  })
+})
