@@ -105,7 +105,7 @@ export {
 } from './core/failure-errors.js'
 export { isInvalidForState, isPoison, isRetryable } from './core/failure-predicates.js'
 export { fingerprint } from './core/fingerprint.js'
-export { newId, setIdGenerator } from './core/ids.js'
+export { InvalidIdError, newId, setIdGenerator } from './core/ids.js'
 export type { Counter, Gauge, Summary } from './core/instruments.js'
 export type { Jitter } from './core/jitter.js'
 export { createMetrics, type Metrics, type MetricsOptions, type StatDetails } from './core/metrics.js'

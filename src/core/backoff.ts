@@ -11,7 +11,7 @@ import type { Ms } from './time.js'
 export const MAX_DELAY_MS: Ms = MAX_TIMER_MS
 
 /** What a delay is when a custom backoff answers with nonsense. Long enough to do no harm, short enough to be noticed. */
-export const FALLBACK_DELAY_MS: Ms = 30_000
+const FALLBACK_DELAY_MS: Ms = 30_000
 
 /** How long to wait before attempt + 1, given that `attempt` (from 1) has just failed. */
 export interface Backoff {

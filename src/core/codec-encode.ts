@@ -6,7 +6,7 @@ import { MillraceError } from './error.js'
  * The deepest nesting that is encoded, counted on the wire (a Map costs three levels). `JSON.stringify` itself gives up,
  * with a stack overflow, at a depth that depends on its caller; a fixed limit fails the same way every time.
  */
-export const MAX_DEPTH = 1_000
+const MAX_DEPTH = 1_000
 
 /** Above this depth nobody looks for cycles: a cycle gets here soon enough, and everything else is spared the cost. */
 const CYCLE_DEPTH = 50

@@ -1,9 +1,9 @@
 import { isInstance, isObject, peek, peekArray, peekString } from './safe-read.js'
 
 /** Deeper than any real chain; a getter that makes a new cause each time would have no end. */
-export const MAX_CAUSES = 32
+const MAX_CAUSES = 32
 /** As many members of an AggregateError as anybody looks at. */
-export const MAX_MEMBERS = 64
+const MAX_MEMBERS = 64
 /** All the errors that one question looks at, through causes and members together. */
 export const MAX_NODES = 512
 

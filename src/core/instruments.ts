@@ -26,37 +26,37 @@ export interface Summary {
   snapshot(): StatSummary
 }
 
-// The numbers live in fields of an object, not in captured variables: a field that holds a double is updated in place,
-// while a captured variable would get a newly allocated number on every hit.
+// The number lives in a typed array: it is updated in place, while a captured variable, or a field of a shape that other
+// code has too, would get a newly allocated number on every hit.
 
 /** A counter at 0; `touch` is called after every change. */
 export function openCounter(name: string, touch: () => void): Counter {
-  const at = { value: 0 }
+  const cell = new Float64Array(1)
   return {
     inc(by = 1) {
       if (typeof by !== 'number' || !(by >= 0)) throw badValue('counter', name, by)
-      at.value += by
+      cell[0]! += by
       touch()
     },
-    value: () => at.value,
+    value: () => cell[0]!,
   }
 }
 
 /** A gauge at 0; `touch` is called after every change. */
 export function openGauge(name: string, touch: () => void): Gauge {
-  const at = { value: 0 }
+  const cell = new Float64Array(1)
   const put = (value: number): void => {
     if (typeof value !== 'number') throw badValue('gauge', name, value)
-    at.value = value
+    cell[0] = value
     touch()
   }
   return {
     set: put,
-    add: (by) => put(at.value + by),
+    add: (by) => put(cell[0]! + by),
     max(value) {
-      if (value > at.value) put(value)
+      if (value > cell[0]!) put(value)
     },
-    value: () => at.value,
+    value: () => cell[0]!,
   }
 }
 

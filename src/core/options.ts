@@ -4,7 +4,7 @@ import { peek } from './safe-read.js'
 import { show } from './show.js'
 
 /** The code of every error about an option, whichever of the classes below it is. */
-export const BAD_OPTION = 'BAD_OPTION'
+const BAD_OPTION = 'BAD_OPTION'
 
 /**
  * An option that cannot be used: `<option> must be <allowed>, got <given>`. `option` is the path as the caller wrote it.

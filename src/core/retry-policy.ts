@@ -32,7 +32,7 @@ export interface RetryPolicyOptions {
 }
 
 /** The names of the fields of a policy, for whoever checks options that contain one. */
-export const RETRY_POLICY_FIELDS = Object.freeze(['attempts', 'base', 'factor', 'max', 'jitter'] as const)
+const RETRY_POLICY_FIELDS = Object.freeze(['attempts', 'base', 'factor', 'max', 'jitter'] as const)
 
 /** What holds where nobody said anything: 3 attempts, from 1 s doubling up to 30 s, half of it left to chance. */
 export const DEFAULT_RETRY_OPTIONS: RetryPolicy = Object.freeze({

@@ -1,3 +1,4 @@
+import type { Ms } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
 import type { EnvelopeHead } from '../ports/item.js'
 import type { ItemView } from '../ports/ledger.js'
@@ -7,11 +8,24 @@ import type { Retention } from './settle.js'
 /** What a person can do to an item. */
 export type Action = 'cancel' | 'redrive' | 'discard' | 'runNow'
 
+/** Who acts, why, and how. */
+export interface ActOptions {
+  readonly who: string
+  readonly why: string
+  readonly keep: Retention
+  /** A redriven item starts after this long. Default 0. */
+  readonly delayMs?: Ms
+}
+
 /**
  * Turns an act of a person into what is to be written, given how the item was last seen. Guarded by that status: when it
  * has moved on, nothing happens, and the caller looks again and chooses again.
  */
-export function act(view: ItemView, action: Action, who: string, why: string, keep: Retention): Settlement | undefined {
+export function act(
+  view: ItemView,
+  action: Action,
+  { who, why, keep, delayMs = 0 }: ActOptions,
+): Settlement | undefined {
   const { envelope, status } = view
   const log: Effect = { do: 'log', who, why, what: `${action} ${envelope.id}` }
   switch (action) {
@@ -36,8 +50,8 @@ export function act(view: ItemView, action: Action, who: string, why: string, ke
     case 'redrive':
       if (status !== 'dead') return undefined
       return guarded(view, [
-        { do: 'reopen', id: envelope.id, delayMs: 0 },
         { do: 'openGroup', groupId: envelope.groupId, by: 1 },
+        { do: 'reopen', id: envelope.id, delayMs },
         log,
       ])
     case 'discard':

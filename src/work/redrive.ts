@@ -4,6 +4,8 @@ import type { Envelope } from '../ports/item.js'
 import type { ItemView } from '../ports/ledger.js'
 import type { PulledWork, Queue } from '../ports/ports.js'
 import type { CommitResult, Settlement } from '../ports/settlement.js'
+import { act } from './act.js'
+import type { Retention } from './settle.js'
 import { submit } from './submit.js'
 
 const HOUR_MS = 3_600_000
@@ -15,6 +17,7 @@ export interface RedriveOptions {
   readonly maxRedrives: number
   readonly visibility: Ms
   readonly now: () => At
+  readonly keep: Retention
   readonly queueOf: (type: string) => string
   /** The item as the ledger remembers it, where it does. */
   readonly read: (id: string) => Promise<ItemView | undefined>
@@ -76,15 +79,11 @@ export class Redrive {
 
   async #settlement(item: Envelope): Promise<Settlement> {
     const view = await this.#o.read(item.id)
-    const delayMs = Math.max(0, item.startAt - this.#o.now())
-    if (view?.status !== 'dead') return submit(item, this.#o.queueOf(item.type), this.#o.now())
-    return {
-      guard: { by: 'status', id: item.id, in: ['dead'] },
-      effects: [
-        { do: 'openGroup', groupId: item.groupId, by: 1 },
-        { do: 'reopen', id: item.id, delayMs },
-      ],
-    }
+    const { now, queueOf, keep } = this.#o
+    const delayMs = Math.max(0, item.startAt - now())
+    const reopened =
+      view === undefined ? undefined : act(view, 'redrive', { who: 'dlq', why: 'fed back', keep, delayMs })
+    return reopened ?? submit(item, queueOf(item.type), now())
   }
 }
 

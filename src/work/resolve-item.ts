@@ -134,7 +134,7 @@ const NAMES = [
 ] as const satisfies readonly (keyof WorkInstanceOptions)[]
 
 /** Nonsense is refused where it is given, with the name of the option, and leaves nothing behind. */
-export function checkInstanceOptions(owner: string, options: WorkInstanceOptions | undefined): void {
+function checkInstanceOptions(owner: string, options: WorkInstanceOptions | undefined): void {
   if (options === undefined) return
   optionsObject(owner, options, NAMES)
   for (const name of ['delay', 'runAt', 'deadline', 'timeout', 'priority'] as const) {

@@ -42,7 +42,7 @@ export interface Settled {
 }
 
 /** The error text of an item whose deadline passed. */
-export const DEADLINE_EXCEEDED = 'deadline exceeded'
+const DEADLINE_EXCEEDED = 'deadline exceeded'
 
 /**
  * Turns the end of a run into what is to be written. Pure: the engine only carries it. Everything of it happens at once

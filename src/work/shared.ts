@@ -8,6 +8,7 @@ import type { Ledger, Worker } from '../ports/ledger.js'
 import type { OpenedLedger } from '../ports/native.js'
 import type { Ports } from '../ports/ports.js'
 import type { CommitResult, Settlement } from '../ports/settlement.js'
+import { BackendTime } from './backend-time.js'
 import { Recorder } from './recorder.js'
 import type { Registry } from './registry.js'
 import type { ItemRules } from './resolve-item.js'
@@ -27,10 +28,11 @@ export class Shared {
   readonly commits: GroupCommit<Settlement, CommitResult>
   readonly recorder: Recorder
   readonly #known: KnownStates | undefined
-  #aheadMs: Ms = 0
+  readonly #time: BackendTime
 
   constructor(o: ResolvedSystemOptions, ports: Ports, opened: OpenedLedger, registry: Registry) {
     this.o = o
+    this.#time = new BackendTime(o.clock)
     this.ports = ports
     this.ledger = opened.ledger
     this.registry = registry
@@ -54,12 +56,29 @@ export class Shared {
 
   /** The backend's time, as far as it is known. */
   now(): At {
-    return this.o.clock.now() + this.#aheadMs
+    return this.#time.now()
   }
 
-  /** What the backend's clock said just now. */
-  learnTime(at: At): void {
-    this.#aheadMs = at - this.o.clock.now()
+  /** What the backend's clock said, when asked at this monotonic time. */
+  learnTime(at: At, askedMs: Ms): void {
+    this.#time.learn(at, askedMs)
+  }
+
+  /** Whether an instant that we reckon from now is one that the backend understands. Plain ports have no time of their own. */
+  get isTimeKnown(): boolean {
+    return this.#time.isKnown || !this.ledger.atomic
+  }
+
+  /** Asks the backend what time it is: with a claim that wants nothing. */
+  async askTime(): Promise<void> {
+    const askedMs = this.o.clock.monotonic()
+    const { at } = await this.ledger.claim({
+      from: [],
+      leaseMs: this.o.visibility,
+      worker: this.worker.id,
+      startNow: 0,
+    })
+    this.learnTime(at, askedMs)
   }
 
   /** Reports what is nobody's job failure. An observer that throws disturbs nobody. */

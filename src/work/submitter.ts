@@ -45,22 +45,32 @@ export class Submitter {
     const { o } = this.#s
     const groupId = o.newId()
     const trace = o.given.trace?.()
+    const place = trace === undefined ? { groupId } : { groupId, trace }
+    const resolve = () => resolveItem(this.#s.rules, work, options, place, this.#s.now())
     let item: ResolvedItem
     try {
-      item = resolveItem(
-        this.#s.rules,
-        work,
-        options,
-        trace === undefined ? { groupId } : { groupId, trace },
-        this.#s.now(),
-      )
+      item = resolve()
     } catch (error) {
       if (!(error instanceof EncodeError)) throw error
       return { id: work.id, type: work.type, groupId, draft: undefined, accepted: Promise.reject(error) }
     }
     const isHeld = item.skipQueue
-    const accepted = isHeld ? this.#submitHeld(item) : this.#submit(item)
+    const isTimed = item.item.deadline === undefined || this.#s.isTimeKnown
+    const accepted = isTimed ? this.#send(item) : this.#sendTimed(item, resolve)
     return { id: work.id, type: work.type, groupId, draft: isHeld ? undefined : item.item, accepted }
+  }
+
+  #send(item: ResolvedItem): Promise<Receipt> {
+    return item.skipQueue ? this.#submitHeld(item) : this.#submit(item)
+  }
+
+  /** A deadline reckoned from a clock that is minutes off might be over before it begins: the backend's time first. */
+  async #sendTimed(item: ResolvedItem, resolve: () => ResolvedItem): Promise<Receipt> {
+    await this.#s.askTime()
+    const { delayMs, item: timed } = resolve()
+    // Into the same item: whoever waits meanwhile has written himself into it.
+    Object.assign(item.item, { queueAt: timed.queueAt, startAt: timed.startAt, deadline: timed.deadline })
+    return this.#send({ ...item, delayMs })
   }
 
   async #submit({ item, queue }: ResolvedItem): Promise<Receipt> {

@@ -5,7 +5,7 @@ import { unlimitedDoer } from '../core/doer/unlimited.js'
 import { newId } from '../core/ids.js'
 import { createMetrics, type Metrics } from '../core/metrics.js'
 import { booleanOption, functionOption, integerOption, numberOption, optionsObject } from '../core/options.js'
-import type { RetryOptions } from '../core/retry.js'
+import { type RetryOptions, resolveRetryOptions } from '../core/retry.js'
 import type { Ms } from '../core/time.js'
 import type { Backend, PubSub, Queue, Store } from '../ports/ports.js'
 import type { WorkEvent } from './events.js'
@@ -186,6 +186,7 @@ const DAY_MS = 86_400_000
 export function resolveSystemOptions(options: WorkSystemOptions | undefined): ResolvedSystemOptions {
   const given = optionsObject('createWork', options, NAMES)
   checkRetry('createWork.retry', given.retry)
+  if (given.portRetry !== undefined) resolveRetryOptions('createWork.portRetry', given.portRetry)
   for (const name of ['onEvent', 'onError', 'onBacklog', 'onFailure', 'accept', 'backpressure', 'logWith'] as const) {
     if (given[name] !== undefined) functionOption(`createWork.${name}`, given[name])
   }

@@ -75,7 +75,7 @@ export class WorkLoop {
         clock: o.clock,
         startNow: (n) => n,
         retryQueueMs: o.pollInterval,
-        onReply: (reply) => this.#heard(reply),
+        onReply: (reply, askedMs) => this.#heard(reply, askedMs),
       }),
     )
     this.#loop = new Loop<Claimed, WorkSettling>(
@@ -195,8 +195,8 @@ export class WorkLoop {
     }
   }
 
-  #heard(reply: ClaimReply): void {
-    this.#s.learnTime(reply.at)
+  #heard(reply: ClaimReply, askedMs: Ms): void {
+    this.#s.learnTime(reply.at, askedMs)
     for (const { error } of reply.failed ?? []) this.#s.failed(error, 'queue')
     for (const { queue, body } of reply.unreadable ?? []) this.#s.failed(new UnreadableBodyError(queue, body), 'queue')
     for (const { envelope, byMs } of reply.rescheduled ?? []) this.#s.recorder.rescheduled(envelope, byMs)
@@ -215,6 +215,7 @@ export class WorkLoop {
       maxRedrives: o.maxRedrives,
       visibility: o.visibility,
       now: () => this.#s.now(),
+      keep: o.keep,
       queueOf: (type) => registry.queueOf(type),
       read: async (id) => (ledger.inspect === undefined ? undefined : (await ledger.read([id]))[0]),
       commit: (settlement) => commits.add(settlement),

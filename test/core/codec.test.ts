@@ -367,7 +367,7 @@ describe('objects of other classes', () => {
   })
 })
 
-describe('deep nesting', () => {
+describe('deep nesting', { timeout: 60_000 }, () => {
   const nest = (levels: number, around: (inner: unknown) => unknown) => {
     let value: unknown = 1
     for (let i = 0; i < levels; i += 1) value = around(value)

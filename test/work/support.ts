@@ -19,7 +19,7 @@ export const GROUNDS = ['native', 'wrapped', 'minimal'] as const
 export type Ground = (typeof GROUNDS)[number]
 
 /** Ports as a user might write them: the seed's members only, all of them asynchronous. */
-export function minimal({ queue, pubsub, store }: Ports): Ports {
+function minimal({ queue, pubsub, store }: Ports): Ports {
   const later =
     <A extends unknown[], R>(fn: (...args: A) => R) =>
     async (...args: A): Promise<Awaited<R>> =>
@@ -64,7 +64,7 @@ afterEach(async () => {
   }
 })
 
-export const FAST = { pollInterval: 5, visibility: 5_000, heartbeat: 2_000 } as const
+const FAST = { pollInterval: 5, visibility: 5_000, heartbeat: 2_000 } as const
 
 /** A system on a fake clock, on this ground, with everything it says recorded. */
 export function world<const Defs extends readonly AnyWorkBuilder[]>(

@@ -20,9 +20,13 @@ export interface Limiter {
 
 const SWEEP_FROM = 1024
 
+interface Bucket {
+  readonly state: RateLimitState
+  readonly staleAt: Ms
+}
+
 /** Buckets in this process. Those that no longer limit anything are forgotten, however many keys there ever were. */
-export function localLimiter(clock: Clock): Limiter {
-  const buckets = new Map<string, { readonly state: RateLimitState; readonly staleAt: Ms }>()
+export function localLimiter(clock: Clock, buckets = new Map<string, Bucket>()): Limiter {
   let sweepAt = SWEEP_FROM
 
   // A sweep each time the number of buckets has doubled costs O(1) per bucket made.

@@ -102,8 +102,8 @@ export class RateLanes {
 }
 
 function isOlder(a: WaitingTask, b: WaitingTask): boolean {
-  const [atA, atB] = [a.hints.createdAt, b.hints.createdAt]
-  return atA !== atB ? atA < atB : a.order < b.order
+  const at = a.hints.createdAt
+  return at !== b.hints.createdAt ? at < b.hints.createdAt : a.order < b.order
 }
 
 function placeLane(lane: Lane, index: number): void {

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { Clock } from '../clock.js'
-import type { Ms } from '../time.js'
+import type { At, Ms } from '../time.js'
 import { backlogAlarm } from './backlog-alarm.js'
 import { idle } from './idle.js'
 import { type Lane, RateLanes, type WaitingTask } from './rate-lanes.js'
@@ -155,9 +155,10 @@ export function rateLimitedDoer(options: RateLimitedDoerOptions): RateLimitedDoe
 
 /** What the inner doer is told: its own inner limits, if it has any, are not those of this one. */
 function hintsOf({ group, priority, createdAt }: RateTaskOptions, clock: Clock): WaitingTask['hints'] {
-  return {
-    ...(group !== undefined && { group }),
-    ...(priority !== undefined && { priority }),
+  const hints: { group?: string; priority?: number; createdAt: At } = {
     createdAt: createdAt === undefined || Number.isNaN(createdAt) ? clock.now() : createdAt,
   }
+  if (group !== undefined) hints.group = group
+  if (priority !== undefined) hints.priority = priority
+  return hints
 }

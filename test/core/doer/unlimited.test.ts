@@ -51,7 +51,7 @@ describe('unlimitedDoer', () => {
       () => Promise.reject(new Error('later')),
       () => undefined,
       () => ({
-        // biome-ignore lint/suspicious/noThenProperty: a thenable of somebody who calls back twice
+        // A thenable of somebody who calls back more than once.
         then: (yes: () => void, no: () => void) => {
           yes()
           no()

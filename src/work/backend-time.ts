@@ -1,0 +1,40 @@
+import type { Clock } from '../core/clock.js'
+import type { At, Ms } from '../core/time.js'
+
+/** How fast clocks run apart at most: what was learnt a thousand seconds ago may be off by one more. */
+const DRIFT = 0.001
+
+/**
+ * The backend's time, as far as its replies tell. A reply says what time it was somewhere between question and answer, so a
+ * quick one tells more than a slow one: what a slow one says counts only when the last quick one has become old. Counted on
+ * from there by monotonic time, so that nobody who sets the machine's clock moves a deadline.
+ */
+export class BackendTime {
+  readonly #clock: Clock
+  #offset: number | undefined
+  #uncertainMs: Ms = Infinity
+  #learntMs: Ms = 0
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Until the backend has told, this machine's own time has to do. */
+  get isKnown(): boolean {
+    return this.#offset !== undefined
+  }
+
+  now(): At {
+    return this.#offset === undefined ? this.#clock.now() : Math.round(this.#clock.monotonic() + this.#offset)
+  }
+
+  /** The backend said that it was `at`, when asked at this monotonic time and answering now. */
+  learn(at: At, askedMs: Ms): void {
+    const now = this.#clock.monotonic()
+    const tookMs = now - askedMs
+    if (tookMs > this.#uncertainMs + (now - this.#learntMs) * DRIFT) return
+    this.#offset = at + tookMs / 2 - now
+    this.#uncertainMs = tookMs
+    this.#learntMs = now
+  }
+}
