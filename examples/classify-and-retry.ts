@@ -1,5 +1,5 @@
 // How Millrace looks at a failure: what kind it is, when it would be tried again, and a flaky call that gets through.
-// It needs no server. Run it with: npm start
+// It needs no server. Run it with: npx tsx examples/classify-and-retry.ts
 import { classify, InvalidForStateError, PoisonError, preview, RetryAfterError, retry } from 'millrace'
 
 console.log('1. What kind of failure is it?\n')

@@ -39,7 +39,7 @@ export interface LedgerFeedOptions {
   /** Waits between two looks at a queue that cannot be asked: this, doubling up to 30 s. */
   readonly retryQueueMs: Ms
   /** Every claim's reply: the server's time, what could not be read, which queues failed. */
-  readonly onReply?: (reply: ClaimReply) => void
+  readonly onReply?: (reply: ClaimReply, askedMs: Ms) => void
 }
 
 /** A ledger as the loop's feed: claims, batched heartbeats, and settlements that share their round trips. */
@@ -49,12 +49,12 @@ export function ledgerFeed<R extends Settling = Settling>(o: LedgerFeedOptions):
   /** The backend's time minus ours: due times come in its time, our timers run in ours. */
   let aheadMs = 0
 
-  const claim = async (from: readonly Share[]): Promise<ClaimReply> => {
+  const claim = async (from: readonly Share[], askedMs: Ms): Promise<ClaimReply> => {
     const startNow = o.startNow(from.reduce((sum, { max }) => sum + max, 0))
     const reply = await o.ledger.claim({ from, leaseMs: o.leaseMs, worker: o.worker.id, startNow })
     aheadMs = reply.at - o.clock.now()
     rotation.heard(from, reply.failed ?? [])
-    o.onReply?.(reply)
+    o.onReply?.(reply, askedMs)
     return reply
   }
 
@@ -65,7 +65,7 @@ export function ledgerFeed<R extends Settling = Settling>(o: LedgerFeedOptions):
       for (const [i, round] of rounds.entries()) {
         if (signal.aborted) break
         const askedMs = o.clock.monotonic()
-        const reply = await claim(round)
+        const reply = await claim(round, askedMs)
         if (reply.nextDueAt !== undefined) dueAt = Math.min(dueAt ?? Infinity, reply.nextDueAt - aheadMs)
         nextDueAt = dueAt
         if (reply.items.length > 0) {

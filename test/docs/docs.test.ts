@@ -1,8 +1,10 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { LAYERS } from '../../scripts/lib/import-rules.mjs'
 import { root } from '../../scripts/lib/root.mjs'
+import { modulesOf, type PageModule } from './code-blocks.js'
 
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
@@ -76,6 +78,23 @@ describe.each(pages)('%s', (page) => {
   })
 })
 
+describe('the TypeScript in docs', () => {
+  const modules = pages.filter((page) => page.startsWith('docs/')).flatMap((page) => modulesOf(page, read(page)))
+
+  it('is there, or nothing would be checked', () => {
+    expect(modules.map((module) => module.name)).toContain('docs-guide-streams.ts')
+  })
+
+  // The compiler is a process of its own, on two cores that it shares.
+  it('compiles, and a page with a mistake in it would not', { timeout: 120_000 }, () => {
+    const page = ['# Title', '', '```ts', "import { ack } from 'millrace/source'", '```', '', '```ts', 'ack(5)', '```']
+    const mistaken = modulesOf('mistaken.md', page.join('\n'))
+
+    // One run for both. The error has the line of the page.
+    expect(compiled([...modules, ...mistaken])).toEqual([expect.stringMatching(/^mistaken\.ts\(8,5\): error TS2554/)])
+  })
+})
+
 describe('the changelog', () => {
   it('has a place for what comes next', () => {
     expect(read('CHANGELOG.md')).toMatch(/^## \[Unreleased\]$/m)
@@ -85,4 +104,33 @@ describe('the changelog', () => {
 function cellOf(allowed: readonly string[] | 'anything'): string {
   if (allowed === 'anything') return 'anything'
   return allowed.length === 0 ? 'nothing' : allowed.map((name) => `\`${name}\``).join(', ')
+}
+
+/** What the compiler says about them. Unused names are fine in a page; everything else is as strict as in our sources. */
+function compiled(modules: readonly PageModule[]): string[] {
+  mkdirSync(join(root, '.cache'), { recursive: true })
+  // Inside the repository, so that names of packages are found.
+  const folder = mkdtempSync(join(root, '.cache', 'docs-'))
+  try {
+    for (const { name, text } of modules) writeFileSync(join(folder, name), text)
+    const config = {
+      extends: '../../tsconfig.json',
+      compilerOptions: { noUnusedLocals: false, noUnusedParameters: false },
+      include: ['*.ts'],
+    }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
+    const { stdout, error } = spawnSync(
+      join(root, 'node_modules', '.bin', 'tsc'),
+      ['-p', folder, '--pretty', 'false'],
+      {
+        cwd: folder,
+        encoding: 'utf8',
+      },
+    )
+    if (error !== undefined) throw error
+    // Mistakes in our sources are the business of another check.
+    return stdout.split('\n').filter((line) => line !== '' && !line.startsWith('../'))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 }

@@ -30,17 +30,65 @@ describe('an example, run as a program on the built package', () => {
     expect(stdout).toMatch(/attempt 2 timed out; 3 attempts left/)
     expect(stdout).toMatch(/attempt 3 got through\.\n$/)
   })
+
+  it('fan-out adds up what its parts contribute, though one of them is parked', () => {
+    const { status, stdout, stderr } = run('examples/fan-out.ts')
+
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(stdout).toContain('RetryableError: the page is stuck (retryable, will be tried again)\n')
+    expect(stdout).toContain('PoisonError: there is no chapter "four" (poison, parked)\n')
+    expect(stdout).toMatch(/^21 words in chapters one, three, two\.\n$/m)
+  })
+
+  it('durable-file goes on after its worker was killed in the middle', () => {
+    const { status, stdout, stderr } = run('examples/durable-file.ts')
+    const [first = '', second = ''] = stdout.split('The second worker:\n')
+
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(first).toMatch(
+      / {2}3 letters were accepted\.\n {2}a letter to Ada\n {2}a letter to Grace\n.* killed: SIGKILL\./,
+    )
+    // Ada's letter may be there once more: it was written, and its end perhaps not yet on file when the kill came.
+    expect(second).toMatch(/^ {2}[23] letters are on file\.\n/)
+    expect(second).toMatch(/ {2}a letter to Grace, begun before\n {2}a letter to Barbara.*\n.* exit code 0/)
+  })
+
+  it('streams consumes, classifies, retries, parks and replays', () => {
+    const { status, stdout, stderr } = run('examples/streams.ts')
+    const [consumed = '', parked = '', replayed = ''] = stdout.split(/^\d\. .*\n/m).slice(1)
+
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(consumed).toMatch(/o-1, attempt 1: done/)
+    expect(consumed).toMatch(/o-1, attempt 1: dropped, it was done before/)
+    expect(consumed).toMatch(/o-2, attempt 2: again in \d+ ms: the payment service is busy/)
+    expect(consumed).toMatch(/o-2, attempt 3: done/)
+    expect(consumed).toMatch(/o-3, attempt 1: parked \(poison\): .* does not match its schema/)
+    expect(consumed).toMatch(/o-4, attempt 1: parked \(poison\): Cannot decode/)
+    expect(consumed).toMatch(/o-5, attempt 1: parked \(invalidForState\)/)
+    expect(consumed).toMatch(/o-6, attempt 3: parked \(retryable\): the warehouse is down/)
+    expect(consumed).toMatch(/2 done, 1 dropped, 4 tries that failed, 4 parked\./)
+    expect(parked).toMatch(/^ +6 +retryable +3 attempts +Error$/m)
+    expect(replayed).toMatch(/o-6, attempt 1: done/)
+    expect(replayed).toMatch(/3 are left for a person: (poison|invalid_for_state|, )+\.\n$/)
+  })
 })
 
 describe('npm start', () => {
   const start = (...args: string[]) =>
     spawnSync(process.execPath, [join(root, 'scripts', 'start.mjs'), ...args], { encoding: 'utf8', timeout: 60_000 })
 
-  it('runs the example, and with --once ends by itself', () => {
+  it('runs the example application, and with --once ends by itself', () => {
     const { status, stdout } = start('--once')
+    const columns = (row: string) => new RegExp(`^ +${row.split(' ').join(' +')}$`, 'm')
 
     expect(status).toBe(0)
-    expect(stdout).toContain('got through')
+    expect(stdout).toMatch(/done +Ada's card +on attempt 3$/m)
+    expect(stdout).toMatch(/put off +Ada's delivery +for \d+ ms, still attempt 1$/m)
+    expect(stdout).toMatch(columns('Ada 41.90 1 × cake, 10 × pretzel, 2 × rye'))
+    expect(stdout).toMatch(columns('bake-line 5 5 0 0 0'))
+    expect(stdout).toMatch(columns('charge 6 2 4 0 0'))
+    expect(stdout).toMatch(columns('print-label 2 1 0 0 1'))
+    expect(stdout).toMatch(columns('Grace\'s label poison 1 PoisonError: there is no street "Nowhere 0"'))
   })
 
   it('says what it takes when it is given something else', () => {

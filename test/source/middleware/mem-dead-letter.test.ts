@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { ack, inProgress, manual, nak, type Result, reject, skip, term } from '../../../src/core/result.js'
 import { DrainedError } from '../../../src/core/stream-errors.js'
-import { AttemptHeader, background } from '../../../src/source/context.js'
+import { AttemptHeader, attempt, background } from '../../../src/source/context.js'
 import { PreparedMessage } from '../../../src/source/decoded.js'
 import { Hopper } from '../../../src/source/hopper.js'
 import { vendorToken } from '../../../src/source/message.js'
@@ -216,11 +216,14 @@ describe('replaying dead letters through a hopper', () => {
     const letters = new MemDeadLetter()
     for (const value of ['1', '2']) await letters.park(background(), record(value, { attempts: 3 }))
     const seen: unknown[] = []
-    const summary = await new Hopper({ clock: new FakeClock() }).receive(letters, everything, (_ctx, message) => {
-      seen.push(text(message.value))
+    const summary = await new Hopper({ clock: new FakeClock() }).receive(letters, everything, (ctx, message) => {
+      seen.push([text(message.value), attempt(ctx)[0]])
       return ack()
     })
-    expect(seen).toEqual(['1', '2'])
+    expect(seen).toEqual([
+      ['1', 1],
+      ['2', 1],
+    ])
     expect(summary).toMatchObject({ received: 2, acked: 2 })
     expect(letters.size).toBe(0)
   })

@@ -1,0 +1,333 @@
+import type { Lease } from '../../src/ports/item.js'
+import type { Ledger } from '../../src/ports/ledger.js'
+import type { CommitResult, Effect, Settlement } from '../../src/ports/settlement.js'
+import type { LedgerClauseName } from '../../src/testing/conformance/clauses.js'
+
+/** A fault of one line in a ledger that is right otherwise, and a clause that must notice it. */
+export interface LedgerMutant {
+  readonly fault: string
+  readonly caughtBy: LedgerClauseName
+  readonly of: (ledger: Ledger) => Partial<Ledger>
+  /** A random story shows it too, when it is played against the model. */
+  readonly isPlayed?: true
+}
+
+/** Every effect changed on its way in; `undefined` leaves it out. */
+const effects =
+  (change: (effect: Effect, settlement: Settlement) => Effect | undefined) =>
+  (ledger: Ledger): Partial<Ledger> => ({
+    commit: (batch) =>
+      ledger.commit(
+        batch.map((settlement) => ({
+          ...settlement,
+          effects: settlement.effects.flatMap((effect) => change(effect, settlement) ?? []),
+        })),
+      ),
+  })
+
+/** What did not hold is committed again behind another guard, or as other effects. */
+const insists =
+  (again: (settlement: Settlement, result: CommitResult) => Settlement | undefined) =>
+  (ledger: Ledger): Partial<Ledger> => ({
+    commit: async (batch) => {
+      const results = [...(await ledger.commit(batch))]
+      for (const [i, settlement] of batch.entries()) {
+        const next = again(settlement, results[i]!)
+        if (next !== undefined) results[i] = (await ledger.commit([next]))[0]!
+      }
+      return results
+    },
+  })
+
+const answers =
+  (change: (result: CommitResult, settlement: Settlement) => CommitResult) =>
+  (ledger: Ledger): Partial<Ledger> => ({
+    commit: async (batch) => (await ledger.commit(batch)).map((result, i) => change(result, batch[i]!)),
+  })
+
+export const ledgerMutants: readonly LedgerMutant[] = [
+  {
+    fault: 'there is no fence: a stale lease settles all the same',
+    caughtBy: 'ledger: a stale lease can settle nothing',
+    isPlayed: true,
+    of: insists(({ guard, effects }, { kind }) =>
+      guard.by === 'lease' && kind === 'stale' ? { guard: { by: 'none' }, effects } : undefined,
+    ),
+  },
+  {
+    fault: 'a repeated enqueue is applied again',
+    caughtBy: 'ledger: repeating an enqueue adds nothing',
+    isPlayed: true,
+    of: insists(({ guard, effects }, { kind }) =>
+      guard.by === 'absent' && kind === 'repeated' ? { guard: { by: 'none' }, effects } : undefined,
+    ),
+  },
+  {
+    fault: 'a commit repeated after a lost reply is called stale',
+    caughtBy: 'ledger: a settlement repeated after a lost reply happens once',
+    isPlayed: true,
+    of: answers((result) => (result.kind === 'repeated' ? { kind: 'stale' } : result)),
+  },
+  {
+    fault: 'a repeated end takes one off the group, unconditionally',
+    caughtBy: 'ledger: a settlement repeated after a lost reply happens once',
+    isPlayed: true,
+    of: (ledger) => ({
+      commit: async (batch) => {
+        const results = await ledger.commit(batch)
+        for (const [i, { effects }] of batch.entries())
+          if (results[i]?.kind === 'repeated')
+            await ledger.commit([{ guard: { by: 'none' }, effects: effects.filter((e) => e.do === 'closeGroup') }])
+        return results
+      },
+    }),
+  },
+  {
+    fault: 'final locks nothing: the last contribution wins',
+    caughtBy: 'ledger: the first final contribution wins',
+    isPlayed: true,
+    of: effects((effect) => (effect.do === 'contribute' ? { ...effect, final: false } : effect)),
+  },
+  {
+    fault: 'the expected version is not compared',
+    caughtBy: 'ledger: a contribution folded on an old version conflicts',
+    isPlayed: true,
+    of: effects((effect) => {
+      if (effect.do !== 'contribute') return effect
+      const { expect: _, ...rest } = effect
+      return rest
+    }),
+  },
+  {
+    fault: 'a member told twice counts twice',
+    caughtBy: 'ledger: a member told twice counts once',
+    isPlayed: true,
+    of: (ledger) => {
+      const uncounted = new Map<string, string[]>()
+      return effects((effect) => {
+        if (effect.do === 'openGate') uncounted.set(effect.key, [...effect.members])
+        if (effect.do !== 'tellGate') return effect
+        return { ...effect, member: uncounted.get(effect.key)?.shift() ?? effect.member }
+      })(ledger)
+    },
+  },
+  {
+    fault: 'members that have finished before the gate opens are not counted',
+    caughtBy: 'ledger: a gate counts members that have already finished',
+    isPlayed: true,
+    of: (ledger) => {
+      const renamed = new Map<string, string>()
+      const name = (key: string, member: string) => `${member} of ${key}`
+      return effects((effect) => {
+        if (effect.do === 'openGate') {
+          for (const member of effect.members) renamed.set(`${effect.key}/${member}`, name(effect.key, member))
+          return { ...effect, members: effect.members.map((member) => name(effect.key, member)) }
+        }
+        if (effect.do !== 'tellGate') return effect
+        return { ...effect, member: renamed.get(`${effect.key}/${effect.member}`) ?? effect.member }
+      })(ledger)
+    },
+  },
+  {
+    fault: 'an impossible gate waits for ever',
+    caughtBy: 'ledger: a gate that cannot be met frees its item at once',
+    isPlayed: true,
+    of: effects((effect) =>
+      effect.do === 'openGate' ? { ...effect, members: [...effect.members, 'nobody', 'no one', 'none'] } : effect,
+    ),
+  },
+  {
+    fault: 'a delay is ignored',
+    caughtBy: 'ledger: a delayed item is not claimable before it is due',
+    isPlayed: true,
+    of: effects((effect) => (effect.do === 'push' && effect.hold === undefined ? { ...effect, delayMs: 0 } : effect)),
+  },
+  {
+    fault: 'a retry comes back at once',
+    caughtBy: 'ledger: a retry comes back later, with its new attempt',
+    isPlayed: true,
+    of: effects((effect) => (effect.do === 'retryAt' ? { ...effect, delayMs: 0 } : effect)),
+  },
+  {
+    fault: 'a retry forgets its attempt',
+    caughtBy: 'ledger: a retry comes back later, with its new attempt',
+    isPlayed: true,
+    of: effects((effect) => (effect.do === 'retryAt' ? { ...effect, attempt: 1 } : effect)),
+  },
+  {
+    fault: 'a release without a delay gets a new place',
+    caughtBy: 'ledger: a release without a delay keeps its place',
+    isPlayed: true,
+    of: effects((effect) => (effect.do === 'release' ? { ...effect, delayMs: effect.delayMs ?? 0 } : effect)),
+  },
+  {
+    fault: 'priority is ignored',
+    caughtBy: 'ledger: claims by priority, then due time, then arrival',
+    isPlayed: true,
+    of: effects((effect) => (effect.do === 'push' ? { ...effect, item: { ...effect.item, priority: 0 } } : effect)),
+  },
+  {
+    fault: 'a claim takes one more than asked',
+    caughtBy: 'ledger: claims never more than asked',
+    isPlayed: true,
+    of: (ledger) => ({
+      claim: (ask) => ledger.claim({ ...ask, from: ask.from.map(({ queue, max }) => ({ queue, max: max + 1 })) }),
+    }),
+  },
+  {
+    fault: 'a lapsed lease is never freed',
+    caughtBy: 'ledger: an item whose lease ran out is claimed again',
+    isPlayed: true,
+    of: (ledger) => ({ claim: (ask) => ledger.claim({ ...ask, leaseMs: 1e12 }) }),
+  },
+  {
+    fault: 'every lapse is a crash',
+    caughtBy: 'ledger: marks the first items of a claim as started',
+    isPlayed: true,
+    of: (ledger) => ({ claim: (ask) => ledger.claim({ ...ask, startNow: 1000 }) }),
+  },
+  {
+    fault: 'a put-back is counted as a lapse',
+    caughtBy: 'ledger: a put-back spends neither attempt, lapse nor crash',
+    isPlayed: true,
+    of: (ledger) => {
+      const released = new Map<string, number>()
+      return {
+        ...effects((effect) => {
+          if (effect.do === 'release') released.set(effect.id, (released.get(effect.id) ?? 0) + 1)
+          return effect
+        })(ledger),
+        claim: async (ask) => {
+          const reply = await ledger.claim(ask)
+          const items = reply.items.map((one) => ({ ...one, lapses: one.lapses + (released.get(one.lease.id) ?? 0) }))
+          return { ...reply, items }
+        },
+      }
+    },
+  },
+  {
+    fault: 'an extension adds to the lease',
+    caughtBy: 'ledger: extend moves the end of the lease to now + leaseMs',
+    isPlayed: true,
+    of: (ledger) => ({ extend: (held, leaseMs, me) => ledger.extend(held, leaseMs * 1.5, me) }),
+  },
+  {
+    fault: 'an extension never hears of a cancel',
+    caughtBy: 'ledger: the holder of a cancelled item hears it with its heartbeat',
+    isPlayed: true,
+    of: (ledger) => ({
+      extend: async (held, leaseMs, me) =>
+        (await ledger.extend(held, leaseMs, me)).map((answer) => (answer === 'cancelled' ? 'held' : answer)),
+    }),
+  },
+  {
+    fault: 'the fence does not rise',
+    caughtBy: 'ledger: an item whose lease ran out is claimed again',
+    isPlayed: true,
+    of: (ledger) => ({
+      claim: async (ask) => {
+        const reply = await ledger.claim(ask)
+        const same = (lease: Lease): Lease => ({ ...lease, fence: 1 })
+        return { ...reply, items: reply.items.map((one) => ({ ...one, lease: same(one.lease) })) }
+      },
+    }),
+  },
+  {
+    fault: 'ended items are kept for ever',
+    caughtBy: 'ledger: what has ended is removed after its time',
+    isPlayed: true,
+    of: effects((effect) =>
+      effect.do === 'finish' || effect.do === 'park' ? { ...effect, keepMs: Number.POSITIVE_INFINITY } : effect,
+    ),
+  },
+  {
+    fault: 'a pause is forgotten',
+    caughtBy: 'ledger: a paused queue hands out nothing until it is resumed',
+    isPlayed: true,
+    of: effects((effect) => (effect.do === 'pause' ? undefined : effect)),
+  },
+  {
+    fault: 'resuming the queue resumes its types',
+    caughtBy: 'ledger: a pause of the queue and one of the type are two',
+    of: (ledger) => ({
+      commit: (batch) =>
+        ledger.commit(
+          batch.map(({ guard, effects }) => ({
+            guard,
+            effects: effects.flatMap((effect): Effect[] =>
+              effect.do === 'resume' ? [effect, { ...effect, what: 'type', name: 'p' }] : [effect],
+            ),
+          })),
+        ),
+    }),
+  },
+  {
+    fault: 'a schedule fires for everybody',
+    caughtBy: 'ledger: a schedule fires once',
+    isPlayed: true,
+    of: insists(({ guard, effects }, { kind }) =>
+      guard.by === 'fire' && kind === 'stale' ? { guard: { by: 'none' }, effects } : undefined,
+    ),
+  },
+  {
+    fault: 'a status guard always holds',
+    caughtBy: 'ledger: a status guard holds only in that status',
+    isPlayed: true,
+    of: insists(({ guard, effects }, { kind }) =>
+      guard.by === 'status' && kind === 'stale' ? { guard: { by: 'none' }, effects } : undefined,
+    ),
+  },
+  {
+    fault: 'a redrive keeps its attempt number',
+    caughtBy: 'ledger: a redriven item is pending again, from its first attempt',
+    isPlayed: true,
+    of: (ledger) => ({
+      claim: async (ask) => {
+        const reply = await ledger.claim(ask)
+        const later = (attempt: number, fence: number) => (fence > 3 ? 2 : attempt)
+        const items = reply.items.map((one) => ({
+          ...one,
+          envelope: { ...one.envelope, attempt: later(one.envelope.attempt, one.lease.fence) },
+        }))
+        return { ...reply, items }
+      },
+    }),
+  },
+  {
+    fault: 'watchers are not told',
+    caughtBy: 'ledger: who watches later hears too',
+    of: () => ({ watch: async () => undefined }),
+  },
+  {
+    fault: 'nudges carry no due time',
+    caughtBy: 'ledger: nudges carry the due time',
+    of: (ledger) => ({ onReady: (wake) => ledger.onReady((queue) => wake(queue)) }),
+  },
+  {
+    fault: 'a claim on nothing says that there is more',
+    caughtBy: 'ledger: says when there is more',
+    isPlayed: true,
+    of: (ledger) => ({ claim: async (ask) => ({ ...(await ledger.claim(ask)), more: true }) }),
+  },
+  {
+    fault: 'one item that is too large fails its whole batch',
+    caughtBy: 'ledger: an item that is too large is refused alone',
+    of: (ledger) => ({
+      commit: async (batch) => {
+        const refused = (await ledger.commit(batch.filter(isLarge))).find(({ kind }) => kind === 'refused')
+        return refused === undefined ? ledger.commit(batch) : batch.map(() => refused)
+      },
+    }),
+  },
+  {
+    fault: 'fields of the envelope that nobody knows are lost',
+    caughtBy: 'ledger: an enqueued item is claimed with everything it carried',
+    of: effects((effect) => {
+      if (effect.do !== 'push') return effect
+      const { 'x-unknown': _, ...item } = effect.item
+      return { ...effect, item: item as typeof effect.item }
+    }),
+  },
+]
+
+const isLarge = ({ effects }: Settlement) => effects.some((e) => e.do === 'push' && e.item.input.length > 500_000)

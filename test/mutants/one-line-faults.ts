@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { root } from '../../scripts/lib/root.mjs'
+import { type Plant, runTests, type TestRun } from './faulty-run.js'
+
+/** A fault of one line, and the test that must notice it. */
+export interface OneLineFault extends Plant {
+  /** What is wrong, in words. */
+  readonly fault: string
+  /** A test file, and a part of the full name of the test (`S26`) that fails because of the fault. */
+  readonly caughtBy: { readonly file: string; readonly test: string }
+}
+
+/** Runs at once. Each is a process of its own, on a machine that may have two cores. */
+const WIDTH = 2
+
+/**
+ * Shows that tests notice what they are there to notice: plants each fault in turn and expects its test to fail. The same
+ * tests must pass without a fault, or everything would seem to be noticed.
+ */
+export function describeFaults(layer: string, faults: readonly OneLineFault[]): void {
+  describe(`a fault in ${layer}`, () => {
+    const files = [...new Set(faults.map((fault) => fault.caughtBy.file))]
+    let sound: Promise<TestRun>
+    let runs: readonly Promise<TestRun>[]
+
+    beforeAll(() => {
+      sound = runTests(files, [...new Set(faults.map((fault) => fault.caughtBy.test))])
+      runs = spread(WIDTH, faults, async ({ file, find, replace, caughtBy }) => {
+        await sound
+        return runTests([caughtBy.file], [caughtBy.test], { file, find, replace })
+      })
+    })
+
+    it('is in a line that exists, once', () => {
+      const lost = faults.filter(({ file, find }) => readFileSync(join(root, file), 'utf8').split(find).length !== 2)
+      expect(lost.map(({ fault, file }) => `${file}: ${fault}`)).toEqual([])
+    })
+
+    it('is not needed for a test to fail: without it all of them pass', async () => {
+      const { passed, failed, broken } = await sound
+      expect({ failed, broken }).toEqual({ failed: [], broken: undefined })
+      const missing = faults.filter(({ caughtBy }) => !passed.some((name) => name.includes(caughtBy.test)))
+      expect(missing.map(({ caughtBy }) => `${caughtBy.file}: ${caughtBy.test}`)).toEqual([])
+    })
+
+    faults.forEach(({ fault, caughtBy }, index) => {
+      it(`"${fault}" is noticed by "${caughtBy.test}"`, async () => {
+        const { failed, passed, broken } = await runs[index]!
+        expect(broken).toBeUndefined()
+        expect(failed, `these passed: ${passed.join('; ')}`).toContainEqual(expect.stringContaining(caughtBy.test))
+      })
+    })
+  })
+}
+
+/** Starts `run` for each of the items in order, at most `width` at a time. */
+function spread<T, R>(width: number, items: readonly T[], run: (item: T) => Promise<R>): readonly Promise<R>[] {
+  const tails: Promise<unknown>[] = Array.from({ length: width }, () => Promise.resolve())
+  return items.map((item, i) => {
+    const done = tails[i % width]!.then(() => run(item))
+    tails[i % width] = done.catch(() => undefined)
+    // Its own test awaits it; that it failed before its turn came is not unhandled.
+    done.catch(() => undefined)
+    return done
+  })
+}

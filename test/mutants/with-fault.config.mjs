@@ -1,0 +1,37 @@
+import { join } from 'node:path'
+import { defineConfig } from 'vitest/config'
+import { doors } from '../../scripts/lib/doors.mjs'
+import { root } from '../../scripts/lib/root.mjs'
+
+// The configuration under which tests run on a source with one fault in it. The fault comes in the environment, so that
+// many such runs can go on at once; nothing is written, and the sources on disk stay as they are.
+const fault = process.env['MILLRACE_FAULT'] === undefined ? undefined : JSON.parse(process.env['MILLRACE_FAULT'])
+
+export default defineConfig({
+  root,
+  resolve: {
+    alias: doors().map((door) => ({ find: new RegExp(`^${door.name}$`), replacement: join(root, door.source) })),
+  },
+  plugins: [
+    {
+      name: 'one-line-fault',
+      enforce: 'pre',
+      /**
+       * @param {string} code
+       * @param {string} id
+       */
+      transform(code, id) {
+        if (fault === undefined || id.split('?')[0] !== join(root, fault.file)) return undefined
+        if (code.split(fault.find).length !== 2) throw new Error(`${fault.file} has not exactly one "${fault.find}"`)
+        return code.replace(fault.find, () => fault.replace)
+      },
+    },
+  ],
+  test: {
+    include: ['test/**/*.test.ts'],
+    // A fault may well make a test wait for ever: it has failed then, and need not be waited for longer.
+    testTimeout: 10_000,
+    maxWorkers: 1,
+    passWithNoTests: false,
+  },
+})

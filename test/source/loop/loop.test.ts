@@ -1,0 +1,301 @@
+import { describe, expect, it } from 'vitest'
+import { DrainedError } from '../../../src/core/stream-errors.js'
+import type { Admission, Carry } from '../../../src/source/loop/admission.js'
+import type { Deliveries, Delivery } from '../../../src/source/loop/delivery.js'
+import { CancelledError } from '../../../src/source/loop/errors.js'
+import type { Feed, LeaseWord } from '../../../src/source/loop/feed.js'
+import { Loop } from '../../../src/source/loop/loop.js'
+import type { LoopOptions } from '../../../src/source/loop/loop-options.js'
+import type { Observer } from '../../../src/source/loop/observer.js'
+import { FakeClock } from '../../../src/testing/fake-clock.js'
+import { held } from '../hopper/support.js'
+
+/** A policy that starts at once whatever it is offered, unless a test says otherwise. */
+function policy(over: Partial<Admission<string>> = {}): Admission<string> & { carry: Carry<string> } {
+  const self = {
+    carry: (async () => undefined) as Carry<string>,
+    appetite: () => 10,
+    offer(delivery: Delivery<string>) {
+      void self.carry([delivery])
+      return 'taken' as const
+    },
+    attach(carry: Carry<string>) {
+      self.carry = carry
+    },
+    onRoom: () => () => undefined,
+    finish: () => undefined,
+    drain: () => [],
+    ...over,
+  }
+  return self
+}
+
+interface Given {
+  readonly feed?: Partial<Feed<string, string>>
+  readonly options?: Partial<LoopOptions>
+  readonly observer?: Observer<string, string>
+}
+
+/** A feed of a few items that then drains, and notes what becomes of them. */
+function looping(items: readonly string[], { feed = {}, options = {}, observer = {} }: Given = {}) {
+  const clock = new FakeClock()
+  const settled: string[] = []
+  const released: [string, number | undefined][] = []
+  const failures: [string, unknown][] = []
+  let isGiven = false
+  const source: Feed<string, string> = {
+    pull: async () => {
+      if (isGiven) throw new DrainedError()
+      isGiven = true
+      return { items, more: true }
+    },
+    settle: ({ item }, outcome) => {
+      settled.push(`${item}:${outcome}`)
+      return 'settled'
+    },
+    release: async (deliveries, delayMs) => {
+      for (const { item } of deliveries) released.push([item, delayMs])
+    },
+    ...feed,
+  }
+  const loop = new Loop<string, string>(
+    { clock, ...options },
+    { failed: (phase, error) => failures.push([phase, error]), ...observer },
+  )
+  return { clock, loop, source, settled, released, failures }
+}
+
+const ok = (deliveries: Deliveries<string>) => deliveries.map(() => 'ok')
+
+describe('a policy', () => {
+  it('that asks for a pause is asked again after it, and only a stop cuts that short', async () => {
+    const { clock, loop, source, settled } = looping(['a'])
+    const asked: number[] = []
+    const by = policy({
+      appetite: () => {
+        asked.push(clock.monotonic())
+        return asked.length <= 2 ? { askAgainInMs: 500 } : 10
+      },
+    })
+    const running = loop.run(source, by, ok)
+    await clock.advance(2_000)
+    await running
+    expect(asked.slice(0, 3)).toEqual([0, 500, 1_000])
+    expect(settled).toEqual(['a:ok'])
+
+    const paused = looping(['a'])
+    const stuck = paused.loop.run(paused.source, policy({ appetite: async () => ({ askAgainInMs: 1e9 }) }), ok)
+    await paused.clock.settle()
+    await paused.loop.stop()
+    expect(await stuck).toMatchObject({ received: 0 })
+    expect(paused.clock.pending).toBe(0)
+  })
+
+  it('that fails to say how much it wants is asked again; the run goes on', async () => {
+    for (const fail of [
+      () => {
+        throw new Error('no idea')
+      },
+      () => Promise.reject(new Error('no idea')),
+    ]) {
+      const { clock, loop, source, settled, failures } = looping(['a'], { options: { idlePollMs: 100 } })
+      let asked = 0
+      const by = policy({
+        appetite: () => {
+          asked += 1
+          return asked === 1 ? fail() : 10
+        },
+      })
+      const running = loop.run(source, by, ok)
+      await clock.advance(100)
+      await running
+      expect(settled).toEqual(['a:ok'])
+      expect(failures).toEqual([['offer', expect.objectContaining({ message: 'no idea' })]])
+    }
+  })
+
+  it('that does not take a delivery has it given back, after the delay that it names', async () => {
+    const { loop, source, released } = looping(['a', 'b', 'c'])
+    const by = policy({ offer: (d) => ({ giveBackAfterMs: d.item === 'b' ? 50 : 100 }) })
+    expect(await loop.run(source, by, ok)).toMatchObject({ received: 3, returned: 3, settled: 0 })
+    expect(released).toEqual([
+      ['a', 100],
+      ['c', 100],
+      ['b', 50],
+    ])
+  })
+
+  it('that throws does not strand the delivery', async () => {
+    const { loop, source, released, failures } = looping(['a'], { options: { idlePollMs: 250 } })
+    const by = policy({
+      offer: () => {
+        throw new Error('broken')
+      },
+    })
+    expect(await loop.run(source, by, ok)).toMatchObject({ returned: 1 })
+    expect(released).toEqual([['a', 250]])
+    expect(failures.map(([phase]) => phase)).toEqual(['offer'])
+  })
+
+  it('hears when the handler is done, before the outcome is settled', async () => {
+    const log: string[] = []
+    const gate = held()
+    const { clock, loop, source } = looping(['a'], {
+      feed: {
+        settle: async () => {
+          await gate.promise
+          log.push('settled')
+          return 'settled'
+        },
+      },
+    })
+    const by = policy({
+      offer: (delivery) => {
+        void by.carry([delivery], () => log.push('executed'))
+        return 'taken'
+      },
+    })
+    const running = loop.run(source, by, ok)
+    await clock.settle()
+    expect(log).toEqual(['executed'])
+    gate.release()
+    await running
+    expect(log).toEqual(['executed', 'settled'])
+  })
+})
+
+describe('a run', () => {
+  it('whose execute breaks its promise and throws gives its deliveries back', async () => {
+    const { loop, source, released, failures } = looping(['a'], { options: { idlePollMs: 250 } })
+    const running = loop.run(source, policy(), () => {
+      throw new Error('a bug')
+    })
+    expect(await running).toMatchObject({ received: 1, returned: 1, settled: 0 })
+    expect(released).toEqual([['a', 250]])
+    expect(failures.map(([phase]) => phase)).toEqual(['execute'])
+  })
+
+  it('tells its observer of everything that happens to a delivery', async () => {
+    const log: string[] = []
+    const note = (what: string) => (d: Delivery<string>) => void log.push(`${what} ${d.item}`)
+    const { loop, source } = looping(['a', 'b', 'c', 'd'], {
+      feed: {
+        settle: ({ item }) => {
+          if (item === 'c') throw new Error('away')
+          return item === 'b' ? 'lost' : 'settled'
+        },
+      },
+      options: { settle: { attempts: 1, baseMs: 0, maxMs: 0, timeoutMs: 100 } },
+      observer: {
+        pulled: note('pulled'),
+        started: note('started'),
+        settled: note('settled'),
+        lost: note('lost'),
+        unsettled: note('unsettled'),
+        returned: note('returned'),
+      },
+    })
+    const by = policy({
+      offer: (delivery) => {
+        if (delivery.item === 'd') return { giveBackAfterMs: 5 }
+        void by.carry([delivery])
+        return 'taken'
+      },
+    })
+    expect(await loop.run(source, by, ok)).toEqual({
+      received: 4,
+      settled: 1,
+      lost: 1,
+      settleFailures: 1,
+      returned: 1,
+      abandoned: 0,
+    })
+    expect(log.toSorted()).toEqual([
+      'lost b',
+      'pulled a',
+      'pulled b',
+      'pulled c',
+      'pulled d',
+      'returned d',
+      'settled a',
+      'started a',
+      'started b',
+      'started c',
+      'unsettled c',
+    ])
+  })
+
+  it('may be one of several of one loop, and a stopped loop may run again', async () => {
+    const first = looping(['a'])
+    const second = looping(['b'])
+    const both = [
+      first.loop.run(first.source, policy(), ok),
+      first.loop.run(
+        {
+          ...second.source,
+          pull: (_max, signal) =>
+            new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+        },
+        policy(),
+        ok,
+      ),
+    ]
+    await first.clock.settle()
+    expect(first.loop.isRunning).toBe(true)
+    await first.loop.stop()
+    await Promise.all(both)
+    expect(first.loop.isRunning).toBe(false)
+    expect(await first.loop.run(second.source, policy(), ok)).toMatchObject({ settled: 1 })
+    await first.loop.close()
+    expect(first.loop.isClosed).toBe(true)
+    await expect(first.loop.run(second.source, policy(), ok)).rejects.toMatchObject({ code: 'HOPPER_CLOSED' })
+  })
+})
+
+describe('a heartbeat', () => {
+  const beating = (words: readonly (readonly LeaseWord[])[]) => {
+    let beats = 0
+    return {
+      lease: {
+        ms: 3_000,
+        extend: async (deliveries: readonly Delivery<string>[]) => {
+          const said = words[beats] ?? deliveries.map(() => 'held' as const)
+          beats += 1
+          return said
+        },
+      },
+    }
+  }
+
+  it('that says "cancelled" aborts the run with CancelledError; its outcome is still settled', async () => {
+    const { clock, loop, source, settled } = looping(['a'], { feed: beating([['cancelled']]) })
+    let reason: unknown
+    const running = loop.run(source, policy(), async ([delivery]) => {
+      await new Promise((resolve) => delivery.signal.addEventListener('abort', resolve))
+      reason = delivery.signal.reason
+      return ['cancelled']
+    })
+    await clock.advance(1_000)
+    await running
+    expect(reason).toBeInstanceOf(CancelledError)
+    expect(settled).toEqual(['a:cancelled'])
+  })
+
+  it('that could not ask about a lease, or says nothing of it, loses it only when its whole time has passed', async () => {
+    for (const words of [
+      [['unknown'], ['unknown'], ['unknown']],
+      [[], [], []],
+    ] as const) {
+      const { clock, loop, source } = looping(['a'], { feed: beating(words) })
+      let lostAt: number | undefined
+      const running = loop.run(source, policy(), async ([delivery]) => {
+        await new Promise((resolve) => delivery.signal.addEventListener('abort', resolve))
+        lostAt = clock.monotonic()
+        return ['late']
+      })
+      await clock.advance(5_000)
+      expect(await running).toMatchObject({ lost: 1, settled: 0 })
+      expect(lostAt).toBe(3_000)
+    }
+  })
+})
