@@ -4,12 +4,17 @@ import type { Maybe } from '../core/time.js'
 /** Options of {@link GroupCommit}. */
 export interface GroupCommitOptions<T, R> {
   /**
-   * Sends one batch; the results align with it. It may answer at once or later, and is never called again before it has
-   * answered. A rejection, or a throw, is the outcome of every item of that batch and of no other.
+   * Sends one batch; the results align with it. It may answer at once or later. A rejection, or a throw, is the outcome of
+   * every item of that batch and of no other.
    */
   flush(batch: readonly T[]): Maybe<readonly R[]>
   /** Most items in one batch. Default: no limit beyond `maxUnsent`. */
   readonly maxBatch?: number
+  /**
+   * How many batches may be under way at once. With one, a busy system batches by itself, and a batch that hangs holds up
+   * what comes after it; with `Infinity` only what is added in the same turn travels together. Default: 1.
+   */
+  readonly maxUnderWay?: number
   /** Most items that wait to be sent; what is under way does not count. Default: 10 000. */
   readonly maxUnsent?: number
   /** Most bytes that wait to be sent, as counted by `sizeOf`. Default: 16 MiB. */
@@ -53,13 +58,14 @@ interface Waiter<R> {
 export class GroupCommit<T, R> {
   readonly #options: GroupCommitOptions<T, R>
   readonly #maxBatch: number
+  readonly #maxUnderWay: number
   readonly #maxUnsent: number
   readonly #maxUnsentBytes: number
   #items: T[] = []
   #waiters: Waiter<R>[] = []
   #bytes = 0
   #isArmed = false
-  #isUnderWay = false
+  #underWay = 0
   #idlers: (() => void)[] = []
   readonly #flush = (): void => {
     this.#isArmed = false
@@ -71,6 +77,7 @@ export class GroupCommit<T, R> {
     this.#maxUnsent = limit('maxUnsent', options.maxUnsent ?? 10_000)
     this.#maxUnsentBytes = limit('maxUnsentBytes', options.maxUnsentBytes ?? 16 * 1024 * 1024)
     this.#maxBatch = limit('maxBatch', options.maxBatch ?? Infinity)
+    this.#maxUnderWay = limit('maxUnderWay', options.maxUnderWay ?? 1)
   }
 
   /** How many items wait to be sent. */
@@ -109,7 +116,7 @@ export class GroupCommit<T, R> {
 
   /** Resolves when nothing waits and nothing is under way: everything added so far has its outcome. */
   idle(): Promise<void> {
-    if (!this.#isUnderWay && this.#items.length === 0) return Promise.resolve()
+    if (this.#underWay === 0 && this.#items.length === 0) return Promise.resolve()
     return new Promise((resolve) => this.#idlers.push(resolve))
   }
 
@@ -132,16 +139,18 @@ export class GroupCommit<T, R> {
   }
 
   #arm(): void {
-    if (this.#isArmed || this.#isUnderWay) return
+    if (this.#isArmed || this.#underWay >= this.#maxUnderWay) return
     this.#isArmed = true
     queueMicrotask(this.#flush)
   }
 
   #send(): void {
-    if (this.#isUnderWay || this.#items.length === 0) return
+    if (this.#underWay >= this.#maxUnderWay || this.#items.length === 0) return
     const { items, waiters } = this.#take()
     let reply: Maybe<readonly R[]>
-    this.#isUnderWay = true
+    this.#underWay += 1
+    // What did not fit into this batch need not wait for its reply.
+    if (this.#items.length > 0) this.#arm()
     try {
       reply = this.#options.flush(items)
     } catch (error) {
@@ -180,7 +189,7 @@ export class GroupCommit<T, R> {
   }
 
   #settle(waiters: readonly Waiter<R>[], count: number, results: readonly R[] | undefined, error: unknown): void {
-    this.#isUnderWay = false
+    this.#underWay -= 1
     if (results !== undefined && results.length === count) {
       let next = 0
       for (const waiter of waiters) {
@@ -196,7 +205,7 @@ export class GroupCommit<T, R> {
     }
     // Not at once: whoever was just answered may add its next item in this turn, and then they travel together.
     if (this.#items.length > 0) this.#arm()
-    else for (const idler of this.#idlers.splice(0)) idler()
+    else if (this.#underWay === 0) for (const idler of this.#idlers.splice(0)) idler()
   }
 }
 

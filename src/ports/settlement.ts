@@ -49,6 +49,7 @@ export type Effect =
   /** Discard: nothing of it remains. */
   | { readonly do: 'erase'; readonly id: string }
   // Groups and gates: counters that the backend moves and compares inside the same atomic step
+  /** Counts the pushes of its settlement in. One whose id exists already is not pushed, and comes off again. */
   | { readonly do: 'openGroup'; readonly groupId: string; readonly by: number }
   /** Reaching 0 closes the group, once. */
   | { readonly do: 'closeGroup'; readonly groupId: string; readonly by: number }
@@ -126,7 +127,7 @@ export type CommitResult =
   /** It can never be accepted. Nothing happened. */
   | {
       readonly kind: 'refused'
-      readonly code: 'TOO_LARGE' | 'BAD_NAME'
+      readonly code: 'TOO_LARGE' | 'BAD_NAME' | 'BAD_TEXT'
       readonly message: string
       readonly limit?: number
     }

@@ -151,6 +151,11 @@ export class Hopper {
     signal: AbortSignal | undefined,
   ): Promise<LoopSummary> {
     const o = this.#o
+    // A partition that goes to another consumer takes its messages along, once those that run are settled.
+    sub.capability('consumerGroups')?.onRevoked((partitionKeys) => {
+      const revoked = new Set(partitionKeys)
+      return loop.withdraw((message) => revoked.has(message.partitionKey))
+    })
     const stopLag = sampleLag(sub, o.lagIntervalMs, o.loop.clock, telemetry.lag)
     // Somebody awaits this run: the process must not end while it goes on.
     const release = o.loop.clock === systemClock ? keepAlive() : () => undefined

@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.js'
 import type { Ms } from '../core/time.js'
 import { Fifo } from './fifo.js'
+import { type Lane, LaneTable } from './lane-table.js'
 import type { Admission, Carry } from './loop/admission.js'
 import type { Deliveries, Delivery } from './loop/delivery.js'
 import { PartitionPauses, type Pausable } from './partition-pauses.js'
@@ -22,21 +23,6 @@ export interface LaneOptions<D> {
   readonly pause?: Pausable & { readonly at: number; readonly partitionOf: (item: D) => string }
 }
 
-interface Lane<D> {
-  readonly key: string
-  readonly waiting: Fifo<Delivery<D>>
-  /** Taken and not settled, the running ones included. */
-  inFlight: number
-  isRunning: boolean
-  isQueued: boolean
-  /** Partitions that are held back because of this lane. */
-  paused: Set<string> | undefined
-  cancelTimer: (() => void) | undefined
-  /** The wait for a fuller batch is over. */
-  isRipe: boolean
-  index: number
-}
-
 /**
  * Order within a key, parallel across keys. A lane runs one run at a time, in arrival order; lanes with something to run
  * take turns, one run each. A place is taken when a run starts and not when it is fetched, so that a slow key holds up
@@ -45,11 +31,7 @@ interface Lane<D> {
 export class Lanes<D> implements Admission<D> {
   readonly #o: LaneOptions<D>
   readonly #pauses: PartitionPauses | undefined
-  readonly #lanes = new Map<string, Lane<D>>()
-  /** The same lanes as a list, for folding a key onto one of them without a walk. */
-  readonly #live: Lane<D>[] = []
-  /** Keys that share a lane with others: they stay there as long as anything of theirs does. */
-  readonly #folded = new Map<string, { readonly lane: Lane<D>; count: number }>()
+  readonly #table: LaneTable<D>
   readonly #ready = new Fifo<Lane<D>>()
   readonly #refillAt: number
   #running = 0
@@ -63,13 +45,14 @@ export class Lanes<D> implements Admission<D> {
 
   constructor(options: LaneOptions<D>) {
     this.#o = options
+    this.#table = new LaneTable(options.maxLanes)
     this.#refillAt = Math.max(1, Math.floor((options.maxInFlight - options.concurrency) / 4))
     this.#pauses = options.pause && new PartitionPauses(options.pause)
   }
 
   /** Lanes that exist now. */
   get size(): number {
-    return this.#lanes.size
+    return this.#table.size
   }
 
   attach(carry: Carry<D>): void {
@@ -89,7 +72,7 @@ export class Lanes<D> implements Admission<D> {
   }
 
   offer(delivery: Delivery<D>): 'taken' {
-    const lane = this.#laneFor(this.#o.laneOf(delivery.item))
+    const lane = this.#table.laneFor(this.#o.laneOf(delivery.item))
     lane.waiting.push(delivery)
     lane.inFlight += 1
     this.#inFlight += 1
@@ -102,22 +85,33 @@ export class Lanes<D> implements Admission<D> {
 
   finish(): void {
     this.#isFinishing = true
-    for (const lane of [...this.#live]) this.#consider(lane)
+    for (const lane of this.#table.live()) this.#consider(lane)
   }
 
   drain(): readonly Delivery<D>[] {
     this.#isDraining = true
     const left: Delivery<D>[] = []
-    for (const lane of [...this.#live]) {
+    for (const lane of this.#table.live()) {
       lane.cancelTimer?.()
       lane.cancelTimer = undefined
       const waiting = lane.waiting.take(lane.waiting.size)
-      left.push(...waiting)
+      for (const delivery of waiting) left.push(delivery)
       // A run that is abandoned never gives its partition free, and the next one on this source would starve.
       this.#letGo(lane)
       this.#settled(lane, waiting)
     }
     return left
+  }
+
+  withdraw(isConcerned: (item: D) => boolean): readonly Delivery<D>[] {
+    const withdrawn: Delivery<D>[] = []
+    for (const lane of this.#table.live()) {
+      const taken = lane.waiting.pick(({ item }) => isConcerned(item))
+      for (const delivery of taken) withdrawn.push(delivery)
+      this.#settled(lane, taken)
+    }
+    this.#callForMore()
+    return withdrawn
   }
 
   get #room(): number {
@@ -137,46 +131,6 @@ export class Lanes<D> implements Admission<D> {
     this.#wake?.()
   }
 
-  #laneFor(key: string): Lane<D> {
-    const folded = this.#folded.size === 0 ? undefined : this.#folded.get(key)
-    if (folded !== undefined) {
-      folded.count += 1
-      return folded.lane
-    }
-    const exact = this.#lanes.get(key)
-    if (exact !== undefined) return exact
-    if (this.#lanes.size < this.#o.maxLanes) return this.#open(key)
-    const lane = this.#live[hash(key) % this.#live.length]!
-    this.#folded.set(key, { lane, count: 1 })
-    return lane
-  }
-
-  #open(key: string): Lane<D> {
-    const lane: Lane<D> = {
-      key,
-      waiting: new Fifo(),
-      inFlight: 0,
-      isRunning: false,
-      isQueued: false,
-      paused: undefined,
-      cancelTimer: undefined,
-      isRipe: false,
-      index: this.#live.length,
-    }
-    this.#lanes.set(key, lane)
-    this.#live.push(lane)
-    return lane
-  }
-
-  #close(lane: Lane<D>): void {
-    this.#lanes.delete(lane.key)
-    const last = this.#live.pop()!
-    if (last !== lane) {
-      this.#live[lane.index] = last
-      last.index = lane.index
-    }
-  }
-
   /** Puts a lane in the queue for its turn when it has a run to give. */
   #consider(lane: Lane<D>): void {
     if (lane.isRunning || lane.isQueued || lane.waiting.size === 0 || this.#isDraining) return
@@ -191,7 +145,8 @@ export class Lanes<D> implements Admission<D> {
       const lane = this.#ready.shift()
       if (lane === undefined) return
       lane.isQueued = false
-      this.#start(lane)
+      // What it was queued for may have been withdrawn.
+      if (lane.waiting.size > 0 && this.#hasRun(lane)) this.#start(lane)
     }
   }
 
@@ -216,17 +171,9 @@ export class Lanes<D> implements Admission<D> {
     if (deliveries.length === 0) return
     this.#inFlight -= deliveries.length
     lane.inFlight -= deliveries.length
-    if (this.#folded.size > 0) for (const delivery of deliveries) this.#unfold(delivery)
+    if (this.#table.hasFolded) for (const { item } of deliveries) this.#table.left(this.#o.laneOf(item))
     if (lane.paused !== undefined && lane.inFlight <= this.#o.pause!.at / 2) this.#letGo(lane)
-    if (lane.inFlight === 0) this.#close(lane)
-  }
-
-  #unfold(delivery: Delivery<D>): void {
-    const key = this.#o.laneOf(delivery.item)
-    const folded = this.#folded.get(key)
-    if (folded === undefined) return
-    folded.count -= 1
-    if (folded.count === 0) this.#folded.delete(key)
+    if (lane.inFlight === 0) this.#table.close(lane)
   }
 
   // ── batches ──
@@ -268,7 +215,7 @@ export class Lanes<D> implements Admission<D> {
     if (batch === undefined || batch.maxWaitMs > 0) return
     if (this.#running > 0 || this.#ready.size > 0 || this.#room > 0 || this.#isDraining) return
     let oldest: Lane<D> | undefined
-    for (const lane of this.#live) {
+    for (const lane of this.#table.live()) {
       if (oldest === undefined || lane.waiting.peek()!.pulledAt < oldest.waiting.peek()!.pulledAt) oldest = lane
     }
     if (oldest === undefined) return
@@ -293,11 +240,4 @@ export class Lanes<D> implements Admission<D> {
     for (const partition of lane.paused) this.#pauses!.free(partition)
     lane.paused = undefined
   }
-}
-
-/** FNV-1a over UTF-16 units: only spreads folded keys, so that it need not be the same anywhere else. */
-function hash(key: string): number {
-  let h = 0x811c9dc5
-  for (let i = 0; i < key.length; i += 1) h = Math.imul(h ^ key.charCodeAt(i), 0x01000193)
-  return h >>> 0
 }

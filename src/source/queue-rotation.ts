@@ -71,6 +71,8 @@ export class QueueRotation {
     if (waiting.length === 0) return dueAt
     const inMs = Math.min(...waiting.map((one) => one.retryAt)) - this.#clock.monotonic()
     const retryAt = this.#clock.now() + Math.max(0, inMs)
-    return dueAt === undefined ? retryAt : Math.min(dueAt, retryAt)
+    // When all of them sit out, nobody can be asked before that, whatever is due: looking sooner would be looking at once.
+    if (dueAt === undefined || waiting.length === this.#served.length) return retryAt
+    return Math.min(dueAt, retryAt)
   }
 }

@@ -45,12 +45,21 @@ export function definitionOf(work: Work): WorkDefinition<string, never> | undefi
   return work instanceof BuiltWork ? work.definition() : undefined
 }
 
+/**
+ * The group that work opens when it is enqueued. Minted once: whoever enqueues the same work again, because nobody told him
+ * whether the first try arrived, means the same group, and his handle waits for the right one.
+ */
+export function groupIdOf(work: Work, newId: () => string): string {
+  return work instanceof BuiltWork ? work.group(newId) : newId()
+}
+
 /** Work with its definition out of sight: what people see, compare and log is `{ id, type, input }`. */
 class BuiltWork<Name extends string> implements Work<Name, never, never> {
   readonly id: string
   readonly type: Name
   readonly input: unknown
   readonly #def: WorkDefinition<Name, never>
+  #groupId: string | undefined
 
   constructor(def: WorkDefinition<Name, never>, input: unknown) {
     this.id = newId()
@@ -61,5 +70,10 @@ class BuiltWork<Name extends string> implements Work<Name, never, never> {
 
   definition(): WorkDefinition<Name, never> {
     return this.#def
+  }
+
+  group(mint: () => string): string {
+    this.#groupId ??= mint()
+    return this.#groupId
   }
 }

@@ -4,6 +4,7 @@ import type { Ms } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
 import type { Claimed, Envelope, Lease } from '../ports/item.js'
 import type { CommitResult } from '../ports/settlement.js'
+import { groupIdOf } from './define-work.js'
 import { EncodeError, type ResolvedItem, resolveItem } from './resolve-item.js'
 import { isWork } from './result-tree.js'
 import type { Shared } from './shared.js'
@@ -43,7 +44,7 @@ export class Submitter {
   submit(work: Work, options: WorkInstanceOptions | undefined): Submission {
     if (!isWork(work)) throw new TypeError('enqueue(work): work must come from a builder, like enqueue(add({ a: 1 }))')
     const { o } = this.#s
-    const groupId = o.newId()
+    const groupId = groupIdOf(work, o.newId)
     const trace = o.given.trace?.()
     const place = trace === undefined ? { groupId } : { groupId, trace }
     const resolve = () => resolveItem(this.#s.rules, work, options, place, this.#s.now())

@@ -65,7 +65,7 @@ const is = <const T extends string>(word: T) => fc.constant(word)
 
 const ofLease = { lease: fc.nat(5) }
 
-export const deed: fc.Arbitrary<Deed> = fc.oneof(
+const deed: fc.Arbitrary<Deed> = fc.oneof(
   {
     weight: 6,
     arbitrary: fc.record({

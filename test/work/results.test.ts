@@ -224,3 +224,20 @@ describe.each(GROUNDS)('a type that was never registered, on %s ports', (ground)
     expect(await until(w.enqueue(root(3)))).toBe(6)
   })
 })
+
+describe('work that two parents queue', () => {
+  it('runs once, and neither group waits for it for ever', async () => {
+    let ran = 0
+    const child = defineWork('child', (_: null, ctx) => {
+      ran += 1
+      return ctx.void()
+    })
+    const shared = child(null)
+    const parent = defineWork('parent', (_: null, ctx) => ctx.queue([shared, ctx.result('done')]))
+    const { w, until } = world('native', { work: [child, parent] })
+
+    expect(await until(w.enqueue(parent(null)))).toBe('done')
+    expect(await until(w.enqueue(parent(null)))).toBe('done')
+    expect(ran).toBe(1)
+  })
+})

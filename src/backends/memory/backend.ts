@@ -31,7 +31,9 @@ export interface MemoryBackend extends Backend {
   readonly queue: MemoryQueue
   readonly store: MemoryStore
   named(queue: string): MemoryQueue
+  /** Lets go of the file, if there is one. Nothing else is held. */
   close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /**

@@ -71,6 +71,12 @@ function claimFrom(book: Book, queue: MessageQueue, max: number, round: Round): 
 function recordOf(book: Book, queue: MessageQueue, message: Message, round: Round): ItemRecord | undefined {
   const { owner, envelope } = message
   if (owner instanceof ItemRecord && owner.message === message && book.known(owner.id) === owner) {
+    if (owner.hasEnded) {
+      // A plain system ended it and has not acked, or cannot: it is over all the same.
+      discard(book, queue, message)
+      owner.keeper.acked(owner, round.now)
+      return undefined
+    }
     if (!book.pauses.areNone && book.pauses.setAside(queue, owner.envelope.type, message, round.now)) {
       book.stateChanged(owner)
       return undefined

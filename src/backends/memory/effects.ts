@@ -116,8 +116,11 @@ function push(book: Book, effect: Of<'push'>, commit: Commit): void {
   const { item, heldBy } = effect
   const { now } = commit
   if (commit.absent === item.id) commit.absent = undefined
-  // A child that is there already: its push is repeated by a parent that ran twice.
-  else if (book.item(item.id, now) !== undefined) return
+  else if (book.item(item.id, now) !== undefined) {
+    // There already, so it is not pushed: its group must not wait for it, though it was counted with its siblings.
+    moveGroup(book, item.groupId, -1, commit)
+    return
+  }
   const { queues, signals } = book.shelf
   const queue = queues.named(effect.queue)
   const delayMs = durationOf(effect.delayMs)

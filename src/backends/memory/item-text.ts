@@ -26,9 +26,10 @@ export function isOver(state: StoredState, hasResult: boolean): boolean {
 /** Takes over what a system on the plain path wrote about an item of ours. `isEnd`: its outcome counts. */
 export function applyStateText(record: ItemRecord, state: StoredState, isEnd: boolean): void {
   const { status, runAt, endAt, startAt, marks } = state
-  // The input is not in the state: it stays what it was. A state written by hand may not know the group.
+  // The input is not in the state: it stays what it was. A state written by hand may know little of the envelope.
   const { groupId, input } = record.envelope
-  record.envelope = { ...envelopeOf(state), groupId, input }
+  const before = state.envelope === undefined ? record.envelope : undefined
+  record.envelope = { ...before, ...envelopeOf(state), groupId, input }
   record.status = isEnd || !hasEnded(status) ? status : 'running'
   record.runAt = runAt
   record.endAt = isEnd ? (endAt ?? startAt) : undefined

@@ -6,12 +6,31 @@ import { applyOp, type Op, type Stored } from './stored.js'
 export const JOURNAL_HEADER = 'millrace-queue 1\n'
 
 /**
- * One record: a checksum, the changes of one step as JSON, and a newline, which JSON never contains. The changes of a step
- * share a record, so that a write that was cut short undoes the whole step and never half of it.
+ * One record: a checksum, the changes of one step, and a newline, which the text before it never contains. The changes of a
+ * step share a record, so that a write that was cut short undoes the whole step and never half of it.
  */
 export function journalRecord(ops: readonly Op[]): string {
-  const text = JSON.stringify(ops)
+  const text = (ops.length === 1 ? barePush(ops[0]!) : undefined) ?? JSON.stringify(ops)
   return `${checksum(text)} ${text}\n`
+}
+
+/** A push of a body and nothing else, as it is: by far the most frequent change, and JSON would copy it once more. */
+function barePush(op: Op): string | undefined {
+  if (op[0] !== 'put') return undefined
+  const { no, body, dueAt } = op[1]
+  if (Object.keys(op[1]).length !== BARE_FIELDS) return undefined
+  // A lone surrogate would be replaced when it is written as UTF-8; JSON escapes it.
+  const isSafe = !body.includes('\n') && isWellFormed(body)
+  return isSafe && dueAt !== null ? `${BARE_PUSH}${no} ${dueAt} ${body}` : undefined
+}
+
+const BARE_PUSH = 'put '
+/** Number, body and due time. */
+const BARE_FIELDS = 3
+
+/** Without a lone surrogate. In Node since 20; the library of types that we compile with does not know it yet. */
+function isWellFormed(text: string): boolean {
+  return (text as unknown as { isWellFormed(): boolean }).isWellFormed()
 }
 
 export class QueueFileDamagedError extends MillraceError {
@@ -60,7 +79,14 @@ function readRecord(line: string): readonly Op[] | undefined {
   const text = line.slice(9)
   if (line[8] !== ' ' || checksum(text) !== line.slice(0, 8)) return undefined
   // The checksum holds, so this is what we wrote.
-  return JSON.parse(text) as readonly Op[]
+  return text.startsWith(BARE_PUSH) ? [readBarePush(text)] : (JSON.parse(text) as readonly Op[])
+}
+
+function readBarePush(text: string): Op {
+  const afterNo = text.indexOf(' ', BARE_PUSH.length)
+  const afterDue = text.indexOf(' ', afterNo + 1)
+  const no = Number(text.slice(BARE_PUSH.length, afterNo))
+  return ['put', { no, dueAt: Number(text.slice(afterNo + 1, afterDue)), body: text.slice(afterDue + 1) }]
 }
 
 function checksum(text: string): string {

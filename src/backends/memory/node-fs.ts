@@ -116,10 +116,17 @@ function release(path: string): void {
   closeSync(file.fd)
 }
 
+/** Short records are spelt into the same bytes again and again: Node would allocate some for each. */
+const scratch = Buffer.allocUnsafeSlow(1 << 16)
+/** A character takes at most this many bytes in UTF-8. */
+const MAX_BYTES = 3
+
 function writeAll(fd: number, data: string): void {
-  const bytes = Buffer.from(data)
+  const isShort = data.length * MAX_BYTES <= scratch.length
+  const bytes = isShort ? scratch : Buffer.from(data)
+  const length = isShort ? scratch.write(data) : bytes.length
   // A write may take less than it was given, e.g. when the disk is nearly full.
-  for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written)
+  for (let written = 0; written < length; ) written += writeSync(fd, bytes, written, length - written)
 }
 
 function* pieces(fd: number): IterableIterator<string> {

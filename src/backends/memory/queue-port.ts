@@ -135,6 +135,8 @@ function checkBody(body: unknown): void {
 
 /** Adds members that a spread does not copy. */
 export function withHidden<A extends object, B extends object>(shown: A, hidden: B): A & B {
-  for (const [name, value] of Object.entries(hidden)) Object.defineProperty(shown, name, { value, enumerable: false })
+  for (const name of Reflect.ownKeys(hidden) as (keyof B)[]) {
+    Object.defineProperty(shown, name, { value: hidden[name], enumerable: false })
+  }
   return shown as A & B
 }

@@ -6,24 +6,23 @@ import { DEFAULT_QUEUE, type Op, type PutFields, type Stored } from './stored.js
 const STEP_OPS = 256
 const PIECE = 1 << 20
 
-/** A message as the file knows it, without what has its usual value. */
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** A message as the file knows it, without what has its usual value: most messages have nothing but a body and a due time. */
 export function putFields(queue: string, message: Message): PutFields {
-  const { no, body, dueAt, priority, dedupeKey, deliveries, fence, lapses, crashes, hold, gate } = message
-  return {
-    no,
-    body,
-    dueAt: dueAt === Number.POSITIVE_INFINITY ? null : dueAt,
-    ...(queue === DEFAULT_QUEUE ? undefined : { queue }),
-    ...(priority === 0 ? undefined : { priority }),
-    ...(dedupeKey === undefined ? undefined : { dedupeKey }),
-    ...(deliveries === 0 ? undefined : { deliveries }),
-    ...(fence === deliveries ? undefined : { fence }),
-    ...(lapses === 0 ? undefined : { lapses }),
-    ...(crashes === 0 ? undefined : { crashes }),
-    ...(message.lease === undefined ? undefined : { lease: message.lease.started ? 'started' : 'taken' }),
-    ...(hold === undefined ? undefined : { hold }),
-    ...(gate === undefined ? undefined : { gate }),
-  }
+  const { no, body, dueAt, priority, dedupeKey, deliveries, fence, lapses, crashes, hold, gate, lease } = message
+  const fields: Writable<PutFields> = { no, body, dueAt: dueAt === Number.POSITIVE_INFINITY ? null : dueAt }
+  if (queue !== DEFAULT_QUEUE) fields.queue = queue
+  if (priority !== 0) fields.priority = priority
+  if (dedupeKey !== undefined) fields.dedupeKey = dedupeKey
+  if (deliveries !== 0) fields.deliveries = deliveries
+  if (fence !== deliveries) fields.fence = fence
+  if (lapses !== 0) fields.lapses = lapses
+  if (crashes !== 0) fields.crashes = crashes
+  if (hold !== undefined) fields.hold = hold
+  if (gate !== undefined) fields.gate = gate
+  if (lease !== undefined) fields.lease = lease.started ? 'started' : 'taken'
+  return fields
 }
 
 /** The records of a rewritten journal, in pieces of about a megabyte. */

@@ -29,7 +29,7 @@ async function doAside(desk: Desk, effect: Aside): Promise<void> {
   }
 }
 
-export const writeSchedule = (spec: string, nextAt: At): string => JSON.stringify({ spec, nextAt })
+const writeSchedule = (spec: string, nextAt: At): string => JSON.stringify({ spec, nextAt })
 
 export function readSchedule(text: string | undefined): { readonly nextAt: At } | undefined {
   if (text === undefined) return undefined

@@ -52,7 +52,7 @@ export async function pushBody(desk: Desk, push: Push): Promise<void> {
   await deliver(desk, queueNamed(desk, queue), writeEnvelope(item), item, {
     delayMs: isHeld ? Math.min(delayMs, desk.options.gatePollMs) : finite(desk, delayMs),
     // A redriven item may come back before its last copy has been acked, and must not be swallowed by it.
-    key: runOf(item) === 0 ? item.id : `${item.id}:${runOf(item)}`,
+    key: runOf(item) === 0 ? item.id : undefined,
     wake: !isHeld,
   })
 }

@@ -1,8 +1,9 @@
 import type { CommitResult } from '../settlement.js'
-import type { Desk } from './desk.js'
+import { type Desk, keptFor } from './desk.js'
 import type { Held } from './held.js'
-import { outcomeEntries } from './settle.js'
-import { hasEnded } from './state.js'
+import { stateAfter } from './held-state.js'
+import { outcomeEntries } from './outcome-entries.js'
+import { hasEnded, writeState } from './state.js'
 import { windUp } from './wind-up.js'
 
 /**
@@ -13,6 +14,7 @@ export async function completeEnded(desk: Desk, held: Held, isSettled: boolean):
   const { state, envelope, queue, pulled } = held
   if (state === undefined || !hasEnded(state.status)) {
     // It has left its group, and nothing else is known of it: there is nothing to tell anybody.
+    if (state !== undefined) await uncover(desk, held)
     if (pulled !== undefined) await queue.ack(pulled)
     desk.leases.finish(held)
     return { kind: 'applied', closed: [] }
@@ -28,6 +30,23 @@ export async function completeEnded(desk: Desk, held: Held, isSettled: boolean):
     tells: [],
     notified: [],
   })
+}
+
+/** The state of an item that has ended was written over, by an enqueue that was repeated: it says again what came of it. */
+async function uncover(desk: Desk, held: Held): Promise<void> {
+  const { keys, store, clock } = desk
+  const { id } = held.lease
+  const [result, error] = await store.getAll([keys.result(id), keys.error(id)])
+  const endAt = clock.now()
+  const state =
+    result === undefined && error !== undefined
+      ? stateAfter(held, { status: 'dead', endAt, error })
+      : stateAfter(held, {
+          status: 'success',
+          endAt,
+          marks: { ending: 'done', ...(result === undefined ? { isResultless: true } : {}) },
+        })
+  await store.set(keys.state(id), writeState(state), keptFor(desk))
 }
 
 /** A delivery of an item that somebody cancelled: it ends here, without a run. */

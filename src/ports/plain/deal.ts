@@ -7,7 +7,6 @@ import { cancelPopped, completeEnded } from './complete.js'
 import { type Delivery, leaseOf } from './delivery.js'
 import { type Desk, deliver, keptFor } from './desk.js'
 import { refreshGate } from './gates.js'
-import { tryKey } from './give-back.js'
 import type { Held } from './held.js'
 import type { Arrival } from './intake.js'
 import type { Facts, Ruling } from './judge.js'
@@ -111,7 +110,7 @@ async function makeWay(desk: Desk, delivery: Delivery, by: StoredState): Promise
     const delayMs = Math.max(0, by.startAt - desk.clock.now())
     await deliver(desk, queue, writeEnvelope(next), next, {
       delayMs,
-      key: tryKey(next, by.marks?.fence ?? 0),
+      key: by.marks?.copy,
       wake: true,
     })
   }

@@ -43,7 +43,7 @@ export function leaseOf(desk: Desk, delivery: Delivery, state: StoredState | und
 }
 
 /** Handed out, or why not: another delivery got there first, or the item's gate has not decided. */
-export type HandedOut = Claimed | { readonly not: 'busy' } | { readonly not: 'gate'; readonly state: StoredState }
+type HandedOut = Claimed | { readonly not: 'busy' } | { readonly not: 'gate'; readonly state: StoredState }
 
 export async function handOut(
   desk: Desk,

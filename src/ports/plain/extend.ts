@@ -14,7 +14,7 @@ interface Asked {
   readonly progress?: string
 }
 
-export type Extended = 'held' | 'lost' | 'cancelled'
+type Extended = 'held' | 'lost' | 'cancelled'
 
 /**
  * Heartbeats: the queue's lease, the token that keeps other deliveries away, and the sign of life. What fails for one lease

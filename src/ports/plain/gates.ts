@@ -91,7 +91,7 @@ export async function checkGate(
 const mostOf = (counted: number, seen: { readonly ended: number; readonly good: number }): number =>
   Math.max(Math.floor(counted / GOOD), seen.good) * GOOD + Math.max(counted % GOOD, seen.ended)
 
-/** The members whose outcome is final. A success counts once it is settled: before that its result may be missing. */
+/** The members whose outcome is final. A success is once its result is there; what has settled needs no look at that. */
 async function endedMembers(desk: Desk, { members }: GateRecord): Promise<{ member: string; ok: boolean }[]> {
   const { keys, store } = desk
   const states = (await store.getAll(members.map((member) => keys.state(member)))).map(readState)
@@ -100,9 +100,13 @@ async function endedMembers(desk: Desk, { members }: GateRecord): Promise<{ memb
     return state !== undefined && hasEnded(state.status) ? [{ member, state }] : []
   })
   const settled = await store.getAll(ended.map(({ member, state }) => keys.settled(member, runOfState(state))))
-  return ended
-    .filter(({ state }, i) => state.status === 'dead' || state.marks?.isResultless === true || settled[i] !== undefined)
-    .map(({ member, state }) => ({ member, ok: state.status === 'success' }))
+  const isFinal = await Promise.all(
+    ended.map(async ({ member, state }, i) => {
+      if (state.status === 'dead' || state.marks?.isResultless === true || settled[i] !== undefined) return true
+      return (await store.get(keys.result(member))) !== undefined
+    }),
+  )
+  return ended.filter((_, i) => isFinal[i]).map(({ member, state }) => ({ member, ok: state.status === 'success' }))
 }
 
 /** A member ended. A gate that is not there yet will find its state. */
@@ -163,7 +167,7 @@ async function free(
     { priority: gate.priority ?? 0 },
     {
       delayMs: 0,
-      key: `${gate.holds}:gate`,
+      key: `${gate.holds}:${token}`,
       wake: true,
     },
   )

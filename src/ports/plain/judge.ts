@@ -35,7 +35,7 @@ export type Ruling =
   | { readonly kind: 'run'; readonly hasCrashed: boolean; readonly gate?: string }
 
 /** An arrival less than this before its time is on time: clocks differ. */
-export const TOLERANCE_MS = 1000
+const TOLERANCE_MS = 1000
 
 /** The one place that decides what becomes of a delivery. Pure: everything it needs has been read. */
 export function judge(facts: Facts): Ruling {
@@ -62,7 +62,7 @@ export function judge(facts: Facts): Ruling {
 /** The outcome is durable. A success without its result is not: the result is the last thing written. */
 function isOver(state: StoredState, hasResult: boolean): boolean {
   if (!hasEnded(state.status)) return false
-  return true
+  return state.status === 'dead' || hasResult || state.marks?.isResultless === true
 }
 
 function isNewer(state: StoredState, envelope: Envelope): boolean {

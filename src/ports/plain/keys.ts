@@ -30,6 +30,8 @@ export interface Keys {
   held(id: string, run: number, groupId?: string): string
   /** The item itself has entered it. */
   enqueued(id: string, run: number): string
+  /** It was taken out of the count again, because it could not be stored. */
+  undone(token: string): string
   /** The token of the delivery that is running. Lives as long as the lease. */
   run(id: string): string
   crash(id: string): string
@@ -51,8 +53,9 @@ export interface Keys {
 }
 
 export function keysOf(prefix: string): Keys {
-  const nth = (run: number) => (run === 0 ? '' : `:${run}`)
-  const also = (groupId?: string) => (groupId === undefined ? '' : `:${groupId}`)
+  // Names may hold any text, colons too. So each key ends in one name, or in a part that holds no colon; where it needs two
+  // names, the length of the first says where the second begins.
+  const two = (first: string, second: string) => `${first.length}:${first}:${second}`
   return {
     state: (id) => `${prefix}state:${id}`,
     result: (id) => `${prefix}result:${id}`,
@@ -64,15 +67,20 @@ export function keysOf(prefix: string): Keys {
     final: (groupId) => `${prefix}group:${groupId}:final`,
     wait: (groupId) => `${prefix}wait:${groupId}`,
     plan: (id) => `${prefix}plan:${id}`,
-    settled: (id, run, groupId) => `${prefix}settled:${id}:${run}${also(groupId)}`,
-    held: (id, run, groupId) => `${prefix}held:${id}${nth(run)}${also(groupId)}`,
-    enqueued: (id, run) => `${prefix}enq:${id}${nth(run)}`,
+    settled: (id, run, groupId) =>
+      groupId === undefined ? `${prefix}settled:${id}:${run}` : `${prefix}settled-in:${run}:${two(id, groupId)}`,
+    held: (id, run, groupId) => {
+      if (groupId !== undefined) return `${prefix}held-in:${run}:${two(id, groupId)}`
+      return run === 0 ? `${prefix}held:${id}` : `${prefix}held-again:${run}:${id}`
+    },
+    enqueued: (id, run) => `${prefix}enq:${run}:${id}`,
+    undone: (token) => `${prefix}undone:${token}`,
     run: (id) => `${prefix}run:${id}`,
     crash: (id) => `${prefix}crash:${id}`,
     gate: (key) => `${prefix}gate:${key}`,
-    gateEnded: (key) => `${prefix}gate:${key}:ended`,
-    gateTold: (key, member) => `${prefix}gate:${key}:told:${member}`,
-    gateFreed: (key) => `${prefix}gate:${key}:freed`,
+    gateEnded: (key) => `${prefix}gate-ended:${key}`,
+    gateTold: (key, member) => `${prefix}gate-told:${two(key, member)}`,
+    gateFreed: (key) => `${prefix}gate-freed:${key}`,
     watch: (id) => `${prefix}watch:${id}`,
     cancel: (id) => `${prefix}cancel:${id}`,
     progress: (id) => `${prefix}progress:${id}`,

@@ -27,10 +27,17 @@ export interface PlainLedger extends Ledger {
  * Implements the ledger over any three ports by ordered steps that are safe to repeat: what was decided is written first, its
  * consequences next, the ack last. Optional powers of the ports are used where they are there.
  *
- * What is weaker than a native ledger: a settlement is not atomic, only resumable; a lease that was lost is noticed by the
- * queue's heartbeat or by the next holder's token, not by the commit itself; a handler runs again when its process dies
- * before its outcome was written; without `incrementOnce` a crash between a marker and its count leaves the count
- * unmoved; a dead letter may be buried twice; there is no history and no list of items.
+ * What is weaker than a native ledger:
+ * - a settlement is not atomic, only resumable: others may see the first half of it for a moment;
+ * - a lost lease is noticed by the queue's heartbeat or by the marks of the next holder, looked at before the first write;
+ * - a handler runs again when its process dies before its outcome was written, and a dead letter may then be buried twice;
+ * - without `incrementOnce`, a crash between a marker and its count leaves the count unmoved, and its group open;
+ * - without `increment`, counts are right within one process only;
+ * - items born leased live only as long as this process, until their first failure;
+ * - a group that stays open for longer than `retentionMs` forgets its count;
+ * - the input of what has ended is not kept, and there is neither history nor a list of items.
+ *
+ * Of `setMany` it is expected that it writes in order, or all at once. Bulk calls carry at most 500 entries.
  *
  * @example
  * ```ts

@@ -22,7 +22,8 @@ export class PlainQueue {
     this.name = name
     this.#port = port
     this.#retry = retry
-    const unbounded = { maxUnsent: Infinity, maxUnsentBytes: Infinity, maxBatch: MAX_BODIES }
+    // A call that hangs must hold up nobody else: what is asked for meanwhile travels on its own.
+    const unbounded = { maxUnderWay: Infinity, maxUnsent: Infinity, maxUnsentBytes: Infinity, maxBatch: MAX_BODIES }
     if (port.pushMany !== undefined)
       this.#pushes = new GroupCommit({
         ...unbounded,

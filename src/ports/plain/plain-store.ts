@@ -31,7 +31,8 @@ export class PlainStore {
   constructor(port: Store, retry: RetryPort) {
     this.#port = port
     this.#retry = retry
-    const unbounded = { maxUnsent: Infinity, maxUnsentBytes: Infinity, maxBatch: MAX_KEYS }
+    // A call that hangs must hold up nobody else: what is asked for meanwhile travels on its own.
+    const unbounded = { maxUnderWay: Infinity, maxUnsent: Infinity, maxUnsentBytes: Infinity, maxBatch: MAX_KEYS }
     if (port.getMany !== undefined)
       this.#reads = new GroupCommit({ ...unbounded, flush: (keys) => this.#readMany(keys) })
     if (port.setMany !== undefined)

@@ -5,7 +5,7 @@ import type { PlainStore } from './plain-store.js'
 import type { Turns } from './turns.js'
 
 /** Returns the next text of a record, or undefined to leave it as it is. */
-export type Change = (current: string | undefined) => string | undefined | Promise<string | undefined>
+type Change = (current: string | undefined) => string | undefined | Promise<string | undefined>
 
 const LOCK_MS = 5_000
 const FIRST_WAIT_MS = 5

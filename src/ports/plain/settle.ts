@@ -8,11 +8,11 @@ import { type Desk, keptFor, notSupported } from './desk.js'
 import { putBack, retryLater } from './give-back.js'
 import { type Contribute, foldValue, lockValue, overwrites } from './groups.js'
 import type { Held } from './held.js'
-import { stateAfter } from './held-state.js'
+import { type IsLocked, look } from './look.js'
+import { outcomeEntries } from './outcome-entries.js'
 import { badSettlement, type End, type Outcome, type Parts, partsOf } from './parts.js'
-import { type Entry, entry } from './plain-store.js'
 import { claimPlan, longestDelay } from './plan.js'
-import { readState, runOf, writeState } from './state.js'
+import { runOf } from './state.js'
 import { windUp } from './wind-up.js'
 
 /**
@@ -36,8 +36,6 @@ export function settleByLease(desk: Desk, lease: Lease, effects: readonly Effect
     return seen.isTaken ? lost(desk, held) : settleHeld(desk, held, parts, outcome, effects, seen.isLocked)
   })
 }
-
-type IsLocked = (groupId: string) => boolean
 
 async function settleHeld(
   desk: Desk,
@@ -75,44 +73,6 @@ export async function resumePlan(desk: Desk, held: Held, effects: readonly Effec
   const { isLocked } = await look(desk, held, parts)
   await carryOut(desk, held, parts, false)
   return record(desk, held, parts, outcome, isLocked)
-}
-
-/**
- * One look before anything is written: another delivery may have taken over, and a locked group takes no more values. While
- * the lease runs, the token of the run tells; that token expires with its lease, so that a late settlement also looks at
- * who has come after it.
- */
-async function look(
-  desk: Desk,
-  held: Held,
-  { contributions }: Parts,
-): Promise<{ isTaken: boolean; isLocked: IsLocked }> {
-  const { keys, store } = desk
-  const { id, token } = held.lease
-  const groups = [...new Set(contributions.map(({ groupId }) => groupId))]
-  const [holder, settled, state, ...finals] = await found(store, [
-    held.isMarked ? keys.run(id) : undefined,
-    ...(isLate(desk, held) ? [keys.settled(id, runOf(held.envelope)), keys.state(id)] : [undefined, undefined]),
-    ...groups.map((groupId) => keys.final(groupId)),
-  ])
-  const newest = readState(state)?.marks?.fence ?? 0
-  const isEnded = settled !== undefined && held.decided === undefined
-  const locked = new Set(groups.filter((_, i) => finals[i] !== undefined))
-  return {
-    isTaken: isEnded || newest > held.lease.fence || (holder !== undefined && holder !== token),
-    isLocked: (groupId) => locked.has(groupId),
-  }
-}
-
-/** The values of those keys that there are to ask for. */
-async function found(store: Desk['store'], keys: readonly (string | undefined)[]): Promise<(string | undefined)[]> {
-  const values = await store.getAll(keys.filter((key) => key !== undefined))
-  return keys.map((key) => (key === undefined ? undefined : values.shift()))
-}
-
-/** The queue has not confirmed the lease for all its length: somebody else may have had the item since. */
-function isLate({ clock }: Desk, { pulled, heardMs, leaseMs }: Held): boolean {
-  return pulled !== undefined && clock.monotonic() - heardMs >= leaseMs
 }
 
 function lost(desk: Desk, held: Held): CommitResult {
@@ -196,23 +156,4 @@ async function record(desk: Desk, held: Held, parts: Parts, outcome: End, isLock
     tells: parts.tells,
     notified: parts.notified,
   })
-}
-
-/** The writes of an outcome, in order: the last of them is what makes it count. */
-export function outcomeEntries({ keys, clock }: Desk, held: Held, outcome: End): readonly Entry[] {
-  const { id } = held.lease
-  const { keepMs } = outcome
-  const endAt = clock.now()
-  if (outcome.do === 'finish') {
-    const { result, ending } = outcome
-    const marks = { ending, keepMs, ...(result === undefined ? { isResultless: true } : {}) }
-    const state = entry(keys.state(id), writeState(stateAfter(held, { status: 'success', endAt, marks })), keepMs)
-    return result === undefined ? [state] : [state, entry(keys.result(id), result, keepMs)]
-  }
-  const { error, ending, class: failureClass } = outcome
-  const marks = { ending, class: failureClass, keepMs }
-  return [
-    entry(keys.error(id), error, keepMs),
-    entry(keys.state(id), writeState(stateAfter(held, { status: 'dead', endAt, error, marks })), keepMs),
-  ]
 }

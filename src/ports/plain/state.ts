@@ -10,6 +10,8 @@ export interface Marks {
   readonly holder?: string
   readonly fence?: number
   readonly crashes?: number
+  /** The dedupe key of the copy that carries this try, where that is not the item's first. */
+  readonly copy?: string
   /** How long the records of an ended item are kept. */
   readonly keepMs?: Ms
   /** It ended well without a result: the state itself is the durable outcome. */

@@ -99,18 +99,33 @@ async function enter(desk: Desk, groupId: string, by: number, ttl: number): Prom
   }
 }
 
-async function leave(desk: Desk, groupId: string, by: number): Promise<void> {
+/** Takes a count back. False: it failed, and nobody knows whether it happened. */
+async function leave(desk: Desk, groupId: string, by: number): Promise<boolean> {
+  const { counters, keys } = desk
   try {
-    await desk.counters.increment(desk.keys.open(groupId), -by, keptFor(desk))
+    if (counters.areExact) await undo(desk, groupId, by)
+    else await counters.increment(keys.open(groupId), -by, keptFor(desk))
+    return true
   } catch (error) {
     desk.report(error, 'commit')
+    return false
   }
 }
 
+/** Exact counters may be asked again: the marker tells whether it happened. */
+async function undo(desk: Desk, groupId: string, by: number): Promise<void> {
+  const { counters, keys, options } = desk
+  const token = options.newToken()
+  const once = () => counters.incrementOnce(keys.open(groupId), keys.undone(token), -by, keptFor(desk), token)
+  await once().catch(once).catch(once)
+}
+
 async function rollBack(desk: Desk, item: Envelope | undefined, { opens, pushes }: Parts): Promise<void> {
-  for (const { groupId, by } of opens) await leave(desk, groupId, by)
+  let isUndone = true
+  for (const { groupId, by } of opens) isUndone = (await leave(desk, groupId, by)) && isUndone
   const traces = pushes.map(({ item: { id } }) => desk.keys.state(id))
-  if (item !== undefined && desk.counters.areExact) traces.push(desk.keys.enqueued(item.id, runOf(item)))
+  // The marker stays while the count may stay: whoever enqueues the item again then finds it counted.
+  if (item !== undefined && desk.counters.areExact && isUndone) traces.push(desk.keys.enqueued(item.id, runOf(item)))
   // Best effort: the store may be what failed, and what stays behind expires.
   await allDone(traces.map((key) => desk.store.remove(key))).catch(() => undefined)
 }

@@ -1,7 +1,7 @@
 import { unreachable } from '../../core/unreachable.js'
 import type { ItemView } from '../ledger.js'
 import type { Desk } from './desk.js'
-import { envelopeOf, readState, type StoredState } from './state.js'
+import { envelopeOf, readState, runOfState, type StoredState } from './state.js'
 
 /**
  * An item as waiters see it. First its state alone, which is all there is to read while it waits; then what belongs to that
@@ -14,10 +14,11 @@ export async function readView(desk: Desk, id: string): Promise<ItemView | undef
   const view = viewOf(state)
   switch (state.status) {
     case 'pending':
-      return isStillHeld(desk, state, view)
+      if (state.marks?.fence === undefined) return isStillHeld(desk, state, view)
+      return (await overtaken(desk, state, view)) ?? isStillHeld(desk, state, view)
     case 'running': {
-      const progress = await store.get(keys.progress(id))
-      return { ...view, ...(progress === undefined ? {} : { progress }) }
+      const [progress, ended] = await Promise.all([store.get(keys.progress(id)), overtaken(desk, state, view)])
+      return ended ?? { ...view, ...(progress === undefined ? {} : { progress }) }
     }
     case 'success': {
       if (state.marks?.isResultless === true) return view
@@ -33,6 +34,24 @@ export async function readView(desk: Desk, id: string): Promise<ItemView | undef
     default:
       return unreachable(state.status)
   }
+}
+
+/**
+ * An item that has left its group has ended, whatever its state says: a process that had lost its lease may have written that
+ * afterwards, and nobody fences a plain store. Not asked of an item that nobody has ever held.
+ */
+async function overtaken(desk: Desk, state: StoredState, view: ItemView): Promise<ItemView | undefined> {
+  const { keys, store } = desk
+  const { id } = state
+  const [settled, result, error] = await store.getAll([
+    keys.settled(id, runOfState(state)),
+    keys.result(id),
+    keys.error(id),
+  ])
+  if (settled === undefined) return undefined
+  const { holder: _, dueAt: __, ...rest } = view
+  if (result === undefined && error !== undefined) return { ...rest, status: 'dead', error }
+  return { ...rest, status: 'success', ending: 'done', ...(result === undefined ? {} : { result }) }
 }
 
 function viewOf(state: StoredState): ItemView {

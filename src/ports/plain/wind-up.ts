@@ -4,7 +4,7 @@ import { type Desk, keptFor } from './desk.js'
 import { readWatch, tellGate } from './gates.js'
 import { closeIfEmpty } from './groups.js'
 import type { Held } from './held.js'
-import type { Notice } from './signals.js'
+import type { Notice } from './outbox.js'
 import { runOf } from './state.js'
 
 /** How an item ended, once that stands in the store. */

@@ -21,4 +21,6 @@ export interface Admission<D> {
   finish(): void
   /** Start nothing any more; returns what was taken and not started. */
   drain(): readonly Delivery<D>[]
+  /** Returns what is concerned and has not started; it will not be. Only for policies whose source can take things away. */
+  withdraw?(isConcerned: (item: D) => boolean): readonly Delivery<D>[]
 }

@@ -63,4 +63,9 @@ export class Loop<D, R> {
     for (const run of this.#runs.keys()) run.stop(drainMs)
     await Promise.all(this.#runs.values())
   }
+
+  /** Parts with what is concerned, in every run: given back if it has not started, otherwise ended, or lost in the end. */
+  async withdraw(isConcerned: (item: D) => boolean): Promise<void> {
+    await Promise.all([...this.#runs.keys()].map((run) => run.withdraw(isConcerned)))
+  }
 }

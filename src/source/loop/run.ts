@@ -1,5 +1,6 @@
 import type { Maybe, Ms } from '../../core/time.js'
 import type { Admission } from './admission.js'
+import { Carried } from './carried.js'
 import { Deadline } from './deadline.js'
 import { type Deliveries, Delivery } from './delivery.js'
 import { SettleError, ShutdownDeadlineError } from './errors.js'
@@ -27,14 +28,13 @@ export class Run<D, R> {
   readonly #keeper: LeaseKeeper<D, R> | undefined
   readonly #settler: Settler<D, R>
   readonly #stopping = new AbortController()
-  readonly #carried = new Set<Delivery<D>>()
+  readonly #carried = new Carried<D>()
   readonly #summary: LoopSummary = { received: 0, settled: 0, settleFailures: 0, returned: 0, lost: 0, abandoned: 0 }
   /** How long running work may still go on, once the run is stopping. */
   readonly #deadline: Deadline
   #isFetching = false
   #settleFailuresInARow = 0
   #failure: { readonly error: unknown } | undefined
-  #onEmpty: (() => void) | undefined
 
   constructor(options: LoopOptions, watch: Observer<D, R>, feed: Feed<D, R>, by: Admission<D>, execute: Execute<D, R>) {
     this.#o = options
@@ -89,11 +89,23 @@ export class Run<D, R> {
     this.#fetcher.ring()
   }
 
+  /**
+   * Parts with some of what it carries, as when a partition goes to another consumer: what has not started is given back,
+   * and what runs may end in time. After that its lease counts as lost, since somebody else may hold it.
+   */
+  async withdraw(isConcerned: (item: D) => boolean): Promise<void> {
+    void this.#release(this.#by.withdraw?.(isConcerned) ?? [], undefined)
+    const concerned = this.#carried.all().filter(({ item }) => isConcerned(item))
+    const gone = this.#carried.until(() => !concerned.some((delivery) => this.#carried.has(delivery)))
+    await this.#within(this.#o.drainMs, gone)
+    for (const delivery of concerned) delivery.lose()
+  }
+
   async #fetch(): Promise<FetchEnd> {
     this.#isFetching = true
     const end = await this.#fetcher.run(this.#stopping.signal)
     this.#isFetching = false
-    this.#tellIfEmpty()
+    this.#carried.tell()
     return end
   }
 
@@ -231,7 +243,6 @@ export class Run<D, R> {
     delivery.state = state
     this.#keeper?.drop(delivery)
     this.#carried.delete(delivery)
-    this.#tellIfEmpty()
   }
 
   async #release(deliveries: readonly Delivery<D>[], delayMs: Ms | undefined): Promise<void> {
@@ -269,9 +280,9 @@ export class Run<D, R> {
     if (this.#isEmpty) return
     const late = new ShutdownDeadlineError(this.#deadline.givenMs)
     this.#settler.hurry()
-    for (const delivery of this.#carried) delivery.abort(late)
+    for (const delivery of this.#carried.all()) delivery.abort(late)
     await this.#within(this.#o.graceMs, this.#empty())
-    if (this.#carried.size > 0) await this.#abandon([...this.#carried])
+    if (this.#carried.size > 0) await this.#abandon(this.#carried.all())
   }
 
   async #abandon(left: readonly Delivery<D>[]): Promise<void> {
@@ -298,15 +309,8 @@ export class Run<D, R> {
     return this.#carried.size === 0 && !this.#isFetching
   }
 
-  #tellIfEmpty(): void {
-    if (this.#onEmpty !== undefined && this.#isEmpty) this.#onEmpty()
-  }
-
   #empty(): Promise<void> {
-    if (this.#isEmpty) return Promise.resolve()
-    return new Promise((resolve) => {
-      this.#onEmpty = resolve
-    })
+    return this.#carried.until(() => this.#isEmpty)
   }
 
   #fail(error: unknown): void {

@@ -11,7 +11,6 @@ export function same<T>(actual: T, expected: NoInfer<T>, what: string): void {
       message: `${what}: expected ${show(expected)}, got ${show(actual)}`,
       actual,
       expected,
-      operator: 'deepStrictEqual',
     })
   }
 }

@@ -43,7 +43,8 @@ const MOST_MOVES = 10_000
 
 export function testTime(options: TimeOptions): TestTime {
   const { realTime = false, tickMs = 250, patienceMs = 2000, quietMs = 0, stallMs } = options
-  const fake = new FakeClock()
+  // Ports in memory come to rest within a turn, and those of a server are not waited for by the clock at all.
+  const fake = new FakeClock({ quietTurns: 2 })
   const common = {
     eventually: async (isTrue: () => Maybe<boolean>) => {
       const until = systemClock.monotonic() + patienceMs

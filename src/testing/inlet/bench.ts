@@ -83,12 +83,19 @@ export class InletBench {
 
   /** Rejects, and with what. */
   async rejection(promise: Promise<unknown>, what: string): Promise<unknown> {
-    try {
-      await promise
-    } catch (error) {
-      return error
-    }
-    throw new assert.AssertionError({ message: `not so: ${what} rejects` })
+    let found: { readonly error: unknown } | 'resolved' | undefined
+    promise.then(
+      () => {
+        found = 'resolved'
+      },
+      (error: unknown) => {
+        found = { error }
+      },
+    )
+    const hasEnded = await this.time.eventually(() => found !== undefined)
+    if (typeof found === 'object') return found.error
+    const how = hasEnded ? 'it resolves' : 'it neither resolves nor rejects'
+    throw new assert.AssertionError({ message: `not so: ${what} rejects; ${how}` })
   }
 
   /** Waits in steps, so that neither a poll nor a lease that is due in between is jumped over. */
@@ -96,21 +103,24 @@ export class InletBench {
     const stop = new AbortController()
     let message: Message | undefined
     let failure: { readonly error: unknown } | undefined
-    const ended = sub.next({ signal: stop.signal }).then(
+    let hasEnded = false
+    sub.next({ signal: stop.signal }).then(
       (found) => {
+        hasEnded = true
         message = found
       },
       (error: unknown) => {
+        hasEnded = true
         if (!stop.signal.aborted) failure = { error }
       },
     )
     const steps = 20
-    for (let i = 0; i < steps && message === undefined && failure === undefined; i += 1) {
+    for (let i = 0; i < steps && !hasEnded; i += 1) {
       await this.time.quiet()
-      if (message === undefined && failure === undefined) await this.time.pass(ms / steps)
+      if (!hasEnded) await this.time.pass(ms / steps)
     }
     stop.abort(new Error('the clause has waited long enough'))
-    await ended
+    holds(await this.time.eventually(() => hasEnded), 'next ends when its signal aborts')
     if (failure !== undefined) throw failure.error
     return message
   }

@@ -90,7 +90,10 @@ export function applyEffect(book: Book, effect: Effect): void {
 }
 
 function push(book: Book, { item, queue, delayMs, hold, heldBy }: Of<'push'>): void {
-  if (book.rows.has(item.id)) return
+  if (book.rows.has(item.id)) {
+    book.group(item.groupId).open -= 1
+    return
+  }
   const now = book.now()
   book.arrivals += 1
   const row = newRow(item, queue, book.arrivals, now + delayMs, hold)

@@ -10,8 +10,10 @@ export class SimulatedFaultError extends MillraceError {
 /** A promise of Millrace, or one of your own, that did not hold: thrown inside the simulation, and told with its seed. */
 export class BrokenPromiseError extends MillraceError {
   readonly promise: string
-  constructor(promise: string, what: string) {
-    super('BROKEN_PROMISE', `"${promise}" does not hold: ${what}`, { facts: { promise } })
+  constructor(promise: string, what?: string) {
+    super('BROKEN_PROMISE', `"${promise}" does not hold${what === undefined ? '' : `: ${what}`}`, {
+      facts: { promise },
+    })
     this.promise = promise
   }
 }

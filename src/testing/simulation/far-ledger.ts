@@ -20,7 +20,8 @@ export function farLedger(near: Ledger, wire: Wire, history: History): Ledger {
         },
         {
           asked: ask.from.map(({ queue, max }) => `${queue}:${max}`).join(' '),
-          answered: ({ items }) => items.map(({ lease }) => `${lease.id}#${lease.fence}`).join(' ') || 'nothing',
+          answered: ({ items }) => items.map(({ lease }) => `${lease.id}#${lease.fence}`).join(' '),
+          isRoutine: true,
         },
       ),
     ...(near.begin === undefined ? {} : { begin: (leases) => wire.call('begin', () => near.begin?.(leases)) }),

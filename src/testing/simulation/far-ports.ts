@@ -42,14 +42,25 @@ function far(near: object, port: string, wire: Wire, names: readonly string[]): 
     if (typeof method !== 'function') continue
     wrapped[name] = (...given: unknown[]) => {
       const sent = copied(given)
-      return wire.call(`${port}.${name}`, () => method(...sent) as unknown, { asked: noteOf(sent) })
+      return wire.call(`${port}.${name}`, () => method(...sent) as unknown, { asked: noteOf(name, sent) })
     }
   }
   return wrapped
 }
 
-/** The key or the number that comes first; bodies would fill the page. */
-function noteOf([first]: readonly unknown[]): string {
-  if (typeof first === 'number') return String(first)
-  return typeof first === 'string' && !first.startsWith('{') ? first.slice(0, 60) : ''
+/** Keys, and whose body it is: enough to follow an item. Values would fill the page, and hold tokens that no seed fixes. */
+function noteOf(name: string, [first, second, third]: readonly unknown[]): string {
+  if (name === 'incrementOnce') return `${first} ${second} ${third}`
+  if (name === 'increment') return `${first} ${second}`
+  const all = Array.isArray(first) ? first : [first]
+  return all.map(subjectOf).join(' ')
+}
+
+function subjectOf(subject: unknown): string {
+  if (typeof subject === 'object' && subject !== null) {
+    const { key, body } = subject as { readonly key?: unknown; readonly body?: unknown }
+    return subjectOf(key ?? body)
+  }
+  if (typeof subject !== 'string' || !subject.startsWith('{')) return String(subject)
+  return /"id":"([^"]*)"/.exec(subject)?.[1] ?? 'a body'
 }

@@ -25,7 +25,7 @@ export async function checkAftermath(world: World): Promise<void> {
   for (const item of after.history.items.values()) checkItem(after, item)
   checkGroups(after)
   for (const item of after.history.items.values()) checkLosers(after, item)
-  await checkAttempts(world)
+  await checkAttempts(world, after)
   checkWaits(after)
 }
 
@@ -33,12 +33,23 @@ async function lookAround({ backstage, history, processes }: World): Promise<Aft
   const { ledger } = backstage
   const known = [...history.items.keys(), ...childrenHeardOf(history)]
   const found = (await backstage.everything()) ?? (await ledger.read([...new Set(known)]))
-  const views = new Map(found.flatMap((view) => (view === undefined ? [] : [[view.envelope.id, view] as const])))
+  const all = found.flatMap((view) => view ?? [])
+  const half = history.isExact ? new Set() : neverAccepted(history, all)
+  const views = new Map(
+    all.filter(({ envelope }) => !half.has(envelope.groupId)).map((view) => [view.envelope.id, view]),
+  )
   const groupIds = [...new Set([...views.values()].map(({ envelope }) => envelope.groupId))]
   const values = await ledger.groups(groupIds)
   const groups = new Map(groupIds.flatMap((id, i) => (values[i] === undefined ? [] : [[id, values[i]] as const])))
   const survivors = new Set(processes.filter(({ isStopping }) => !isStopping).map(({ name }) => name))
   return { history, views, groups, survivors }
+}
+
+/** On plain ports an enqueue that failed may have been done by half: nothing was promised, and nothing is asked of it. */
+function neverAccepted(history: History, views: readonly ItemView[]): ReadonlySet<string> {
+  const roots = views.filter(({ envelope }) => envelope.parent === undefined)
+  const lost = roots.filter(({ envelope }) => history.items.get(envelope.id)?.acceptedMs === undefined)
+  return new Set(lost.map(({ envelope }) => envelope.groupId))
 }
 
 /** What the backend has must have come from somewhere, and must have ended. */
@@ -153,14 +164,14 @@ function checkLosers({ history }: Aftermath, item: ItemHistory): void {
 }
 
 /** Every run that counted is remembered, once. */
-async function checkAttempts({ backstage, history }: World): Promise<void> {
+async function checkAttempts({ backstage }: World, { history, views }: Aftermath): Promise<void> {
   const { inspect } = backstage.ledger
   if (inspect === undefined || !history.isExact) return
   for (const item of history.items.values()) {
     const settled = item.runs.filter(({ settledNth }) => settledNth !== undefined)
-    if (settled.length === 0 || settled.length >= REMEMBERED_ATTEMPTS) continue
+    if (settled.length >= REMEMBERED_ATTEMPTS || !views.has(item.id)) continue
     const remembered = await inspect.attempts(item.id)
-    if (remembered.length === settled.length || remembered.length === 0) continue
+    if (remembered.length === settled.length) continue
     throw new BrokenPromiseError(
       'every run that counted is remembered once',
       `${item.id} had ${settled.length} runs that counted, and ${remembered.length} attempts are remembered`,

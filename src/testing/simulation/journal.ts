@@ -1,7 +1,7 @@
 import type { Ms } from '../../core/time.js'
 
 /** How many lines are kept: a failing seed is read from its end. */
-const KEPT = 5_000
+const KEPT = 20_000
 
 /** What happened in a world, line by line, and a fingerprint of all of it: two runs of one seed have the same. */
 export class Journal {
@@ -14,9 +14,11 @@ export class Journal {
     this.#now = now
   }
 
-  write(who: string, what: string): void {
+  /** `isDull`: it belongs to the history, but nobody wants to read it. */
+  write(who: string, what: string, isDull = false): void {
     const line = `${this.#now().toFixed(0).padStart(8)} ms  ${who.padEnd(6)} ${what}`
     this.#hash(line)
+    if (isDull) return
     this.#lines.push(line)
     if (this.#lines.length >= 2 * KEPT) this.#lines = this.#lines.slice(-KEPT)
   }

@@ -22,6 +22,8 @@ export interface CallNotes<T> {
   readonly asked?: string
   readonly answered?: (value: T) => string
   readonly mayRepeat?: boolean
+  /** It happens all the time, and is worth a line only for what it brings. */
+  readonly isRoutine?: boolean
 }
 
 /**
@@ -44,7 +46,7 @@ export class Wire {
     return new Promise((resolve, reject) => {
       // A dead process sends nothing and is told nothing.
       if (owner.isDead) return
-      journal.write(owner.name, `→ ${name}${notes.asked === undefined ? '' : ` ${notes.asked}`}`)
+      journal.write(owner.name, `→ ${name}${notes.asked === undefined ? '' : ` ${notes.asked}`}`, notes.isRoutine)
       const fail = (how: string) => {
         scheduler.schedule(this.#patience(), owner, () => {
           journal.write(owner.name, `✗ ${name}: ${how}`)
@@ -59,9 +61,9 @@ export class Wire {
         this.#execute(name, execute, notes).then(
           (value) => {
             if (chance.flip(faults().lostReplies)) fail('the reply was lost')
-            else scheduler.schedule(this.#latency(), owner, () => this.#arrives(name, () => resolve(value)))
+            else scheduler.schedule(this.#latency(), owner, () => this.#arrives(name, notes, () => resolve(value)))
           },
-          (error) => scheduler.schedule(this.#latency(), owner, () => this.#arrives(name, () => reject(error))),
+          (error) => scheduler.schedule(this.#latency(), owner, () => this.#arrives(name, notes, () => reject(error))),
         )
       }
       scheduler.schedule(this.#latency(), undefined, happens)
@@ -86,17 +88,16 @@ export class Wire {
     }
   }
 
-  #arrives(name: string, tell: () => void): void {
-    this.#world.journal.write(this.#owner.name, `← ${name}`)
+  #arrives<T>(name: string, { isRoutine }: CallNotes<T>, tell: () => void): void {
+    this.#world.journal.write(this.#owner.name, `← ${name}`, isRoutine)
     tell()
   }
 
   async #execute<T>(name: string, execute: () => Maybe<T>, notes: CallNotes<T>): Promise<T> {
     const value = copied(await execute())
-    this.#world.journal.write(
-      'server',
-      `${name} of ${this.#owner.name}${notes.answered === undefined ? '' : `: ${notes.answered(value)}`}`,
-    )
+    const told = notes.answered?.(value) ?? ''
+    const what = `${name} of ${this.#owner.name}${told === '' ? '' : `: ${told}`}`
+    this.#world.journal.write('server', what, told === '' && notes.isRoutine)
     return value
   }
 

@@ -1,15 +1,53 @@
 import { describe, it } from 'vitest'
-import { memoryBackend } from '../../../src/backends/memory/index.js'
+import { type MemoryBackend, memoryBackend, memoryQueue, type QueueFsLike } from '../../../src/backends/memory/index.js'
+import type { Clock } from '../../../src/core/clock.js'
+import { NATIVE, type Owned } from '../../../src/ports/native.js'
 import type { Ports } from '../../../src/ports/ports.js'
-import { describeBackend, WEAKER_OVER_PLAIN_PORTS } from '../../../src/testing/conformance/describe-backend.js'
-import { describeLedger } from '../../../src/testing/conformance/describe-ledger.js'
-import { overPorts } from '../../../src/testing/conformance/plain-subject.js'
+import {
+  describeBackend,
+  describeLedger,
+  describeQueue,
+  overPorts,
+  WEAKER_OVER_PLAIN_PORTS,
+} from '../../../src/testing/conformance/index.js'
 
 const test = { describe, it }
 
 describeBackend({ name: 'memory', test, open: (clock) => memoryBackend({ clock }) })
 
-/** The port with everything it can do as ordinary members: what a user's own port with every capability looks like. */
+/** Files that live as long as a clause. */
+function filesInMemory(): QueueFsLike {
+  const files = new Map<string, string>()
+  return {
+    readFile: (path) => files.get(path),
+    writeFile: (path, data) => void files.set(path, data),
+    rename: (from, to) => {
+      files.set(to, files.get(from) ?? '')
+      files.delete(from)
+    },
+    mkdir: () => undefined,
+  }
+}
+
+// What is written down with every change must not change what a queue does.
+describeQueue({
+  name: 'memoryQueue on a file',
+  test,
+  open: (clock) => memoryQueue({ clock, file: 'queue', fs: filesInMemory() }),
+})
+
+/** A backend whose native ledger nobody may open: what runs on it runs on its plain ports, or fails. */
+function withoutItsLedger(clock: Clock): MemoryBackend {
+  const backend = memoryBackend({ clock })
+  const owned = (backend.store as { [NATIVE]?: { -readonly [K in keyof Owned]: Owned[K] } })[NATIVE]
+  if (owned === undefined) throw new Error('the memory backend has a native ledger')
+  owned.open = () => {
+    throw new Error('the native ledger was opened on the plain path')
+  }
+  return backend
+}
+
+/** A port with everything it can do as ordinary members: a user's own port with every capability looks like this. */
 const whole = <Port extends object>(port: Port): Port =>
   Object.fromEntries(Object.getOwnPropertyNames(port).map((name) => [name, port[name as keyof Port]])) as Port
 
@@ -19,7 +57,7 @@ describeLedger({
   without: WEAKER_OVER_PLAIN_PORTS,
   stallMs: 0,
   open: (clock) => {
-    const { queue, pubsub, store, named } = memoryBackend({ clock })
+    const { queue, pubsub, store, named } = withoutItsLedger(clock)
     return overPorts({ queue: whole(queue), pubsub: whole(pubsub), store: whole(store) }, clock, whole(named('bulk')))
   },
 })
@@ -41,5 +79,5 @@ describeLedger({
   test,
   without: [...WEAKER_OVER_PLAIN_PORTS, 'counts once', 'named queues', 'increment'],
   stallMs: 0,
-  open: (clock) => overPorts(minimal(memoryBackend({ clock })), clock),
+  open: (clock) => overPorts(minimal(withoutItsLedger(clock)), clock),
 })

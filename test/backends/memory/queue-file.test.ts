@@ -302,7 +302,7 @@ describe('F8 with a file system that can append', () => {
     const { queue } = fileQueue(fs.journal())
     for (const body of ['a', 'b', 'c']) queue.push(body)
     const lines = fs.files.get(FILE)!.split('\n')
-    lines[2] = lines[2]!.replace('"b"', '"B"')
+    lines[2] = lines[2]!.replace(/b$/, 'B')
     fs.files.set(FILE, lines.join('\n'))
     const { queue: again, errors } = fileQueue(fs.journal())
 

@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest'
+import { memoryBackend } from '../../../src/backends/memory/index.js'
+import type { ItemQuery, Ledger } from '../../../src/ports/ledger.js'
+import { FakeClock } from '../../../src/testing/fake-clock.js'
+import { anybody, claim, enqueue, envelope, finish, ledgerOn, park } from './native.js'
+
+function opened() {
+  const clock = new FakeClock()
+  return { clock, ledger: ledgerOn(memoryBackend({ clock })) }
+}
+
+async function page(ledger: Ledger, query: Partial<ItemQuery>) {
+  const { items, next } = await ledger.inspect!.list({ limit: 100, ...query })
+  return { ids: items.map(({ envelope: { id } }) => id), next }
+}
+
+describe('a list', () => {
+  it('shows the newest first, page by page, while items come and go', async () => {
+    const { ledger } = opened()
+    await ledger.commit(Array.from({ length: 10 }, (_, n) => enqueue(envelope(`i${n}`))))
+    const first = await page(ledger, { state: 'waiting', limit: 4 })
+    expect(first.ids).toEqual(['i9', 'i8', 'i7', 'i6'])
+    await ledger.commit([enqueue(envelope('new'))])
+    await claim(ledger, 2)
+    const second = await page(ledger, { state: 'waiting', limit: 4, cursor: first.next! })
+    expect(second).toEqual({ ids: ['i5', 'i4', 'i3', 'i2'], next: undefined })
+    expect((await page(ledger, { state: 'active' })).ids).toEqual(['i1', 'i0'])
+  })
+
+  it('merges queues and types in one order', async () => {
+    const { ledger } = opened()
+    await ledger.commit([
+      enqueue(envelope('a', { type: 'x' })),
+      enqueue(envelope('b', { type: 'y' }), { queue: 'bulk' }),
+      enqueue(envelope('c', { type: 'x' }), { queue: 'bulk' }),
+      enqueue(envelope('d', { type: 'y' })),
+    ])
+    expect((await page(ledger, {})).ids).toEqual(['d', 'c', 'b', 'a'])
+    expect((await page(ledger, { type: 'x' })).ids).toEqual(['c', 'a'])
+    expect((await page(ledger, { queue: 'bulk' })).ids).toEqual(['c', 'b'])
+    expect((await page(ledger, { queue: 'bulk', type: 'x', limit: 1 })).ids).toEqual(['c'])
+  })
+
+  it('looks at a bounded page when a filter has no index, and says where to go on', async () => {
+    const { ledger } = opened()
+    for (let from = 0; from < 3000; from += 500) {
+      await ledger.commit(
+        Array.from({ length: 500 }, (_, n) =>
+          enqueue(envelope(`i${from + n}`, { groupId: from + n === 5 ? 'rare' : 'g' })),
+        ),
+      )
+    }
+    const seen: string[] = []
+    let cursor: string | undefined
+    let pages = 0
+    do {
+      const { ids, next } = await page(ledger, { groupId: 'rare', ...(cursor === undefined ? {} : { cursor }) })
+      seen.push(...ids)
+      cursor = next
+      pages += 1
+    } while (cursor !== undefined)
+    expect([seen, pages]).toEqual([['i5'], 3])
+  })
+
+  it('finds failures by class and fingerprint through their whole life', async () => {
+    const { ledger } = opened()
+    await ledger.commit(['a', 'b', 'c'].map((id) => enqueue(envelope(id, { tags: ['red', 'red'] }))))
+    const [a, b, c] = await claim(ledger)
+    const failed = (id: string, fingerprint: string) =>
+      ({
+        do: 'recordAttempt',
+        id,
+        was: { attempt: 1, startedAt: 1, endedAt: 2, worker: 'w', class: 'retryable', fingerprint },
+      }) as const
+    await ledger.commit([
+      { ...park(a!), effects: [failed('a', 'f1'), ...park(a!).effects] },
+      {
+        guard: { by: 'lease', lease: b!.lease },
+        effects: [failed('b', 'f1'), { do: 'retryAt', id: 'b', attempt: 2, delayMs: 1000, why: 'retry' }],
+      },
+      { ...park(c!), effects: [failed('c', 'f2'), ...park(c!).effects] },
+    ])
+    expect((await page(ledger, { fingerprint: 'f1' })).ids).toEqual(['b', 'a'])
+    expect((await page(ledger, { fingerprint: 'f1', state: 'dead' })).ids).toEqual(['a'])
+    expect((await page(ledger, { class: 'retryable', state: 'dead' })).ids).toEqual(['c', 'a'])
+    expect((await page(ledger, { tag: 'red', state: 'retrying' })).ids).toEqual(['b'])
+    const guard = { by: 'status', id: 'a', in: ['dead'] } as const
+    await ledger.commit([{ guard, effects: [{ do: 'reopen', id: 'a', delayMs: 0 }] }])
+    expect((await page(ledger, { class: 'retryable' })).ids).toEqual(['c'])
+    expect((await page(ledger, { fingerprint: 'f1', state: 'waiting' })).ids).toEqual(['a'])
+    await ledger.commit([{ guard: { by: 'status', id: 'c', in: ['dead'] }, effects: [{ do: 'erase', id: 'c' }] }])
+    expect((await page(ledger, { class: 'retryable' })).ids).toEqual([])
+    expect((await page(ledger, { tag: 'red' })).ids).toEqual(['a', 'b'])
+  })
+
+  it('can be cut off at a time', async () => {
+    const { ledger, clock } = opened()
+    await ledger.commit([enqueue(envelope('early', { queueAt: 1 })), enqueue(envelope('late', { queueAt: 10 }))])
+    expect((await page(ledger, { before: 10 })).ids).toEqual(['early'])
+    const now = clock.now()
+    await ledger.commit((await claim(ledger)).map((item) => finish(item)))
+    expect((await page(ledger, { before: now })).ids).toEqual([])
+    expect((await page(ledger, { before: now + 1 })).ids.length).toBe(2)
+  })
+
+  it('refuses a cursor that is none', async () => {
+    const { ledger } = opened()
+    await expect(page(ledger, { cursor: 'x' })).rejects.toThrow(/"x" is not a cursor. Give back `next`/)
+  })
+})
+
+describe('a paused item', () => {
+  it('is blocked once a claim has met it, and says by what', async () => {
+    const { ledger } = opened()
+    await ledger.commit([enqueue(envelope('a')), anybody({ do: 'pause', what: 'type', name: 't' })])
+    expect((await page(ledger, { state: 'waiting' })).ids).toEqual(['a'])
+    await claim(ledger)
+    expect((await page(ledger, { state: 'blocked' })).ids).toEqual(['a'])
+    expect((await ledger.read(['a']))[0]?.hold).toEqual({ by: 'pause', key: 'type:t' })
+    await ledger.commit([anybody({ do: 'resume', what: 'type', name: 't' })])
+    expect((await page(ledger, { state: 'waiting' })).ids).toEqual(['a'])
+  })
+
+  it('can be many more than a claim looks at', async () => {
+    const { ledger } = opened()
+    await ledger.commit([anybody({ do: 'pause', what: 'type', name: 't' })])
+    for (let n = 0; n < 5; n += 1) {
+      await ledger.commit(Array.from({ length: 500 }, (_, i) => enqueue(envelope(`${n}-${i}`))))
+    }
+    await ledger.commit([enqueue(envelope('other', { type: 'other' }))])
+    const ask = { from: [{ queue: 'default', max: 1 }], leaseMs: 1000, worker: 'w', startNow: 1 }
+    const seen: string[] = []
+    let claims = 0
+    for (let more = true; more; claims += 1) {
+      const reply = await ledger.claim(ask)
+      seen.push(...reply.items.map(({ lease }) => lease.id))
+      more = reply.more
+    }
+    expect([seen, claims]).toEqual([['other'], 3])
+  })
+})
+
+describe('workers', () => {
+  it('are forgotten an hour after they were last heard of', async () => {
+    const { ledger, clock } = opened()
+    const me = (id: string) => ({ id, host: 'h', version: '1', types: [], queues: [] })
+    await ledger.extend([], 1000, me('a'))
+    await clock.advance(1_800_000)
+    await ledger.extend([], 1000, me('b'))
+    expect((await ledger.inspect!.workers()).map(({ id }) => id)).toEqual(['a', 'b'])
+    await clock.advance(1_800_000)
+    expect((await ledger.inspect!.workers()).map(({ id }) => id)).toEqual(['b'])
+  })
+})
+
+describe('the history of an item', () => {
+  it('is bounded', async () => {
+    const { ledger } = opened()
+    await ledger.commit([enqueue(envelope('a'))])
+    const was = (attempt: number) => ({ attempt, startedAt: 0, endedAt: 0, worker: 'w' })
+    await ledger.commit([
+      anybody(...Array.from({ length: 150 }, (_, n) => ({ do: 'recordAttempt', id: 'a', was: was(n) }) as const)),
+    ])
+    const attempts = await ledger.inspect!.attempts('a')
+    expect([attempts.length, attempts[0]?.attempt, attempts.at(-1)?.attempt]).toEqual([100, 50, 149])
+  })
+})

@@ -1,0 +1,4 @@
+import { describeLaws } from '../laws.js'
+import { postgresStore } from './store.js'
+
+describeLaws('PostgreSQL', postgresStore)

@@ -1,0 +1,4 @@
+import { describeAgainstModel } from '../against-model.js'
+import { redisStore } from './store.js'
+
+describeAgainstModel('Redis', redisStore)

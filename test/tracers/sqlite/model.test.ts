@@ -1,0 +1,4 @@
+import { describeAgainstModel } from '../against-model.js'
+import { sqliteStore } from './store.js'
+
+describeAgainstModel('SQLite', sqliteStore)
