@@ -1,5 +1,5 @@
-// `npm start`: installs what is missing, builds, and runs the example. `npm start -- --once` ends when all is done, which
-// this example does anyway.
+// `npm start`: installs what is missing, builds, and runs the example application. `npm start -- --once` ends when all is
+// done, which the application does anyway as long as there is no page to stay open for.
 import { ensureBuilt } from './lib/build.mjs'
 import { command, foreground } from './lib/command.mjs'
 import { ensurePackages } from './lib/packages.mjs'
@@ -14,5 +14,5 @@ await command(() => {
   }
   ensurePackages()
   ensureBuilt()
-  return foreground(typescriptProgram('examples/classify-and-retry.ts', args))
+  return foreground(typescriptProgram('examples/start.ts', args))
 })

@@ -1,15 +1,13 @@
-import type { At, Ms } from '../../core/time.js'
-import { readEnvelope } from '../../ports/envelope.js'
+import type { At } from '../../core/time.js'
 import type { Envelope } from '../../ports/item.js'
 import { type Keys, keysOf } from '../../ports/plain/keys.js'
-import { readState } from '../../ports/plain/state.js'
+import { itemFromText, readUnread } from './adopt.js'
 import { AuditLog } from './audit-log.js'
-import type { DeadLettered } from './dead-letters.js'
 import { Gates } from './gates.js'
 import { GroupRecord } from './group-record.js'
 import { adoptGroup } from './group-text.js'
 import { ItemRecord, stateOfRecord } from './item-record.js'
-import { applyStateText, envelopeFromState, isOver } from './item-text.js'
+import { DAY } from './kept-for.js'
 import type { KeySpace, TextCount } from './key-space.js'
 import { Lane } from './lane.js'
 import type { Message } from './message.js'
@@ -18,11 +16,7 @@ import { Pauses } from './pauses.js'
 import type { Queues } from './queues.js'
 import type { Signals } from './signals.js'
 import { classTrait, fingerprintTrait, StateIndex, tagTrait } from './state-index.js'
-import { DEFAULT_QUEUE } from './stored.js'
 import { Workers } from './workers.js'
-
-/** How long a record is kept whose message somebody else took away, and a group whose end nobody dated. */
-export const DAY: Ms = 86_400_000
 
 /** An input longer than this is dropped when its item has succeeded: it is kept only to be run again. */
 const SMALL_INPUT = 1_024
@@ -53,12 +47,11 @@ export class Book {
   readonly log = new AuditLog()
   /** Texts under keys that belong to records. */
   readonly count: TextCount = { texts: 0 }
-  /** Ended items that were removed to make room, before their time. */
-  evicted = 0
   readonly #items = new Map<string, ItemRecord>()
   readonly #groups = new Map<string, GroupRecord>()
   readonly #endedItems = new Lane<ItemRecord>(expiresBefore, kept)
   readonly #endedGroups = new Lane<GroupRecord>(expiresBefore, kept)
+
   constructor(prefix: string, shelf: Shelf) {
     this.prefix = prefix
     this.names = keysOf(prefix)
@@ -85,11 +78,11 @@ export class Book {
       this.remove(record)
     }
     if (this.shelf.queues.unread.size > 0) {
-      this.readUnread(now)
+      readUnread(this, now)
       const found = this.#items.get(id)
       if (found !== undefined) return found
     }
-    return this.count.texts > 0 ? this.#fromText(id, now) : undefined
+    return this.count.texts > 0 ? itemFromText(this, id, now) : undefined
   }
 
   /** The record as it stands in the book, with no look elsewhere. */
@@ -111,7 +104,7 @@ export class Book {
 
   remove(record: ItemRecord): void {
     this.#items.delete(record.id)
-    this.index.leave(record)
+    this.index.remove(record)
     this.#endedItems.remove(record, record.keepSlot)
     this.#detach(record)
   }
@@ -130,10 +123,7 @@ export class Book {
     this.#endedItems.remove(record, record.keepSlot)
     record.keepUntil = keepUntil
     if (keepUntil !== Number.POSITIVE_INFINITY || record.hasEnded) this.#endedItems.add(record)
-    while (this.#endedItems.size > this.shelf.maxEnded) {
-      this.evicted += 1
-      this.remove(this.#endedItems.peek()!)
-    }
+    while (this.#endedItems.size > this.shelf.maxEnded) this.remove(this.#endedItems.peek()!)
   }
 
   /** It is open again: nothing removes it. */
@@ -192,21 +182,6 @@ export class Book {
     }
   }
 
-  /** Looks into the messages that came as text, so that they are items like any other. */
-  readUnread(now: At): void {
-    const { queues } = this.shelf
-    for (const queue of queues.all()) queue.promote(now)
-    for (let message = queues.unread.first(); message !== undefined; message = queues.unread.first()) {
-      queues.markRead(message)
-      const envelope = readEnvelope(message.body)
-      if (envelope === undefined || message.owner !== undefined) continue
-      const known =
-        this.#items.get(envelope.id) ?? (this.count.texts > 0 ? this.#fromText(envelope.id, now) : undefined)
-      if (known === undefined) this.adopt(envelope, message)
-      else if (known.message === undefined && !known.hasEnded) this.link(known, message, envelope)
-    }
-  }
-
   /** The message carries this item from now on. */
   link(record: ItemRecord, message: Message, envelope: Envelope): void {
     this.#detach(record)
@@ -219,54 +194,6 @@ export class Book {
     this.stateChanged(record)
   }
 
-  /** A record for a message that somebody else pushed. */
-  adopt(envelope: Envelope, message: Message): ItemRecord {
-    const record = this.add(envelope, message, this.shelf.queues.named(message.queueName))
-    record.isFound = true
-    record.fence = message.fence
-    message.carry(envelope, message.body)
-    return record
-  }
-
-  /** The native ledger has changed the item: texts about its state are old news. */
-  dropStateText(id: string): void {
-    if (this.count.texts > 0) this.shelf.keys.dropText(this.names.state(id))
-  }
-
-  /**
-   * The item runs here now. If a plain system had it, that one must find out: it looks for its own token before it settles.
-   * The text outlives the run, because the other may come late.
-   */
-  takeOver(id: string, token: string, now: At): void {
-    const { keys } = this.shelf
-    if (keys.text(this.names.state(id), now) === undefined) return
-    keys.dropText(this.names.state(id))
-    keys.keepText(this.names.run(id), token, now + DAY)
-  }
-
-  /** The item ends, begins again or goes: nothing that a plain system wrote of it holds any more. */
-  dropTexts(id: string): void {
-    if (this.count.texts === 0) return
-    const { keys } = this.shelf
-    for (const name of [this.names.state, this.names.result, this.names.error, this.names.cancel, this.names.heartbeat])
-      keys.dropText(name(id))
-  }
-
-  /** The dead letter of an item that a plain system parked: it has the envelope whole. */
-  deadLetterOf(
-    id: string,
-  ): { readonly queue: MessageQueue; readonly entry: DeadLettered; readonly envelope: Envelope } | undefined {
-    const quoted = JSON.stringify(id)
-    for (const queue of this.shelf.queues.all()) {
-      for (const entry of queue.dead.list) {
-        const { body } = entry
-        const envelope = body.includes(quoted) ? readEnvelope(body) : undefined
-        if (envelope?.id === id) return { queue, entry, envelope }
-      }
-    }
-    return undefined
-  }
-
   /** Its message was taken out of the queue by a plain `ack`. */
   #acked(record: ItemRecord, now: At): void {
     record.message = undefined
@@ -275,29 +202,6 @@ export class Book {
     } else if (record.isFound) this.remove(record)
     else this.keep(record, now + DAY)
     if (this.#items.get(record.id) === record) this.stateChanged(record)
-  }
-
-  #fromText(id: string, now: At): ItemRecord | undefined {
-    const { keys } = this.shelf
-    const text = keys.text(this.names.state(id), now)
-    const state = readState(text?.value)
-    if (state === undefined || text === undefined) return undefined
-    const record = this.add(
-      envelopeFromState(state),
-      undefined,
-      this.shelf.queues.named(state.marks?.queue ?? DEFAULT_QUEUE),
-    )
-    record.isFound = true
-    record.hasInput = false
-    record.fence = state.marks?.fence ?? 0
-    const hasResult = keys.text(this.names.result(id), now) !== undefined
-    applyStateText(record, state, isOver(state, hasResult))
-    const cancel = keys.text(this.names.cancel(id), now)
-    if (cancel !== undefined) record.withExtras().cancelled = cancel.value
-    this.keep(record, text.expiresAt)
-    this.traitsChanged(record)
-    this.stateChanged(record)
-    return record
   }
 
   #groupFromText(id: string, now: At): GroupRecord | undefined {

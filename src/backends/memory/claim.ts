@@ -1,13 +1,14 @@
 import { newToken } from '../../core/ids.js'
 import type { At, Ms } from '../../core/time.js'
-import { readEnvelope } from '../../ports/envelope.js'
 import type { Claimed, Envelope } from '../../ports/item.js'
 import type { ClaimAsk, ClaimReply } from '../../ports/ledger.js'
+import { adopt } from './adopt.js'
 import type { Book } from './book.js'
 import { ItemRecord } from './item-record.js'
 import { type Message, MessageLease } from './message.js'
 import type { MessageQueue } from './message-queue.js'
 import { isHeldByPlainGate } from './plain-gate.js'
+import { takeOver } from './plain-texts.js'
 import { durationOf, type Time } from './time.js'
 
 /** So many messages that cannot be handed out are looked at in one claim: paused ones, strangers, ones that are over. */
@@ -69,7 +70,7 @@ function claimFrom(book: Book, queue: MessageQueue, max: number, round: Round): 
 
 /** The item of a message that can be handed out. Undefined: it has been dealt with and no longer stands in front. */
 function recordOf(book: Book, queue: MessageQueue, message: Message, round: Round): ItemRecord | undefined {
-  const { owner, envelope } = message
+  const { owner } = message
   if (owner instanceof ItemRecord && owner.message === message && book.known(owner.id) === owner) {
     if (owner.hasEnded) {
       // A plain system ended it and has not acked, or cannot: it is over all the same.
@@ -83,7 +84,7 @@ function recordOf(book: Book, queue: MessageQueue, message: Message, round: Roun
     }
     return owner
   }
-  return stranger(book, queue, message, envelope ?? readEnvelope(message.body), round)
+  return stranger(book, queue, message, message.read(), round)
 }
 
 /** A message that the ledger did not push itself, or pushed under another prefix. */
@@ -115,7 +116,7 @@ function stranger(
   // Two messages of one item, and nobody runs it: one is enough.
   if (known?.message !== undefined && known.message !== message) discard(book, known.queue, known.message)
   if (known !== undefined) countPlainCrashes(known, message, envelope)
-  const record = known ?? book.adopt(envelope, message)
+  const record = known ?? adopt(book, envelope, message)
   if (known !== undefined) book.link(known, message, envelope)
   // A gate that a plain system opened: its item waits for it here as it would there.
   if (book.count.texts > 0 && isHeldByPlainGate(book, record, message, now)) return undefined
@@ -143,7 +144,7 @@ function leaseOut(book: Book, queue: MessageQueue, message: Message, record: Ite
   record.status = 'running'
   record.fence = message.fence
   record.runAt = started ? now : undefined
-  if (book.count.texts > 0) book.takeOver(record.id, held.token, now)
+  takeOver(book, record.id, held.token, now)
   book.stateChanged(record)
   const lease = { id: record.id, queue: queue.name, token: held.token, fence: record.fence, until: held.until }
   const { lapses, crashes, deliveries, gate } = message

@@ -1,10 +1,12 @@
 import type { At } from '../../core/time.js'
 import type { ClosedGroup, CommitResult, Settlement } from '../../ports/settlement.js'
-import { type Book, DAY } from './book.js'
-import { applyEffect, type Commit } from './effects.js'
+import type { Book } from './book.js'
+import type { Commit } from './commit-step.js'
+import { applyEffect } from './effects.js'
 import { tellGroupWatchers } from './elsewhere.js'
 import { FLAG, type GroupRecord } from './group-record.js'
 import { guardResult } from './guards.js'
+import { DAY } from './kept-for.js'
 import { refusalOf } from './refusals.js'
 import { claimFire } from './schedules.js'
 import type { Time } from './time.js'
@@ -33,12 +35,21 @@ export function commitBatch(
   const results: CommitResult[] = []
   for (let index = 0; index < batch.length; index += 1) {
     commit.index = index
-    results.push(settleOne(book, batch[index]!, maxItemBytes, commit))
+    results.push(settled(book, batch[index]!, maxItemBytes, commit))
   }
   closeGroups(book, commit, results)
   book.sweep(commit.now, 2 * batch.length + 8)
   book.shelf.settled()
   return results
+}
+
+/** One that makes no sense (an effect without its fields) must not take its neighbours with it. */
+function settled(book: Book, settlement: Settlement, maxItemBytes: number, commit: Commit): CommitResult {
+  try {
+    return settleOne(book, settlement, maxItemBytes, commit)
+  } catch (error) {
+    return { kind: 'failed', error }
+  }
 }
 
 function settleOne(book: Book, { guard, effects }: Settlement, maxItemBytes: number, commit: Commit): CommitResult {
@@ -74,7 +85,8 @@ function closeGroups(book: Book, { moved, now }: Commit, results: CommitResult[]
     if (group.done !== undefined) continue
     group.done = FLAG
     book.keepGroup(group, now + group.keepMs)
-    const { closed } = results[by] as Applied
+    const result = results[by]
+    const closed = result?.kind === 'applied' ? result.closed : []
     const one = closedGroup(book, group, now)
     results[by] = { kind: 'applied', closed: closed.length === 0 ? [one] : [...closed, one] }
     tellGroupWatchers(book, group)

@@ -3,6 +3,7 @@ import type { Effect } from '../../ports/settlement.js'
 import type { Book } from './book.js'
 import { type GateDecision, type GateRecord, newGate, tell, verdict } from './gate-record.js'
 import { plainGatesOf, takePlainGate } from './plain-gate.js'
+import { dropStateText } from './plain-texts.js'
 
 /**
  * The gates of a book. Whoever ends is looked up here by the book itself, so that a gate over items that know nothing of it
@@ -106,7 +107,7 @@ export class Gates {
     }
     message.gate = this.#decided(gate.key, met)
     record.queue.refile(message, now, now, undefined)
-    this.#book.dropStateText(record.id)
+    dropStateText(this.#book, record.id)
     this.#book.stateChanged(record)
     this.#book.shelf.signals.ready(record.queue, now, now)
   }

@@ -1,7 +1,7 @@
 import { unreachable } from '../../core/unreachable.js'
 import type { CommitResult, Guard } from '../../ports/settlement.js'
 import type { Book } from './book.js'
-import type { Commit } from './effects.js'
+import type { Commit } from './commit-step.js'
 import { canFire } from './schedules.js'
 
 const STALE: CommitResult = Object.freeze({ kind: 'stale' })

@@ -3,6 +3,7 @@ import { Heap } from '../../core/heap.js'
 import type { At } from '../../core/time.js'
 import type { Counted, Inspect, ItemQuery } from '../../ports/ledger.js'
 import { ITEM_STATE_WORDS, type ItemStateWord } from '../../ports/words.js'
+import { readUnread } from './adopt.js'
 import type { Book } from './book.js'
 import type { Fifo } from './fifo.js'
 import type { ItemRecord } from './item-record.js'
@@ -18,7 +19,7 @@ export function inspectBook(book: Book, time: Time): Inspect {
   /** Brings the lists up to date: what is due is waiting, what has expired is gone. */
   const upToDate = (): At => {
     const now = time.wall()
-    book.readUnread(now)
+    readUnread(book, now)
     for (const queue of book.shelf.queues.all()) queue.promote(now)
     book.sweep(now, Number.POSITIVE_INFINITY)
     return now
@@ -66,7 +67,7 @@ function* listsFor(book: Book, query: ItemQuery, cursor: number): IterableIterat
     }
     return
   }
-  for (const home of book.index.homes) {
+  for (const home of book.index.homes()) {
     if (query.queue !== undefined && home.queue.name !== query.queue) continue
     if (query.type !== undefined && home.type !== query.type) continue
     for (const state of states) {
@@ -127,7 +128,7 @@ function cursorOf({ cursor }: ItemQuery): number {
 }
 
 function counted(book: Book): Counted[] {
-  return book.index.homes.flatMap(({ queue, type, lists }) => {
+  return [...book.index.homes()].flatMap(({ queue, type, lists }) => {
     const counts: Partial<Record<ItemStateWord, number>> = {}
     for (const [code, word] of ITEM_STATE_WORDS.entries()) {
       const size = lists[code]?.size ?? 0

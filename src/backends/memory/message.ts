@@ -1,5 +1,5 @@
 import type { At, Ms } from '../../core/time.js'
-import { writeEnvelope } from '../../ports/envelope.js'
+import { readEnvelope, writeEnvelope } from '../../ports/envelope.js'
 import type { Envelope, Hold } from '../../ports/item.js'
 import type { GateDecision } from './gate-record.js'
 import { NO_SLOT } from './lane.js'
@@ -50,8 +50,7 @@ export class Message {
   readonly no: number
   /** The queue it stands in. */
   queueName = ''
-  #body: string | undefined
-  #envelope: Envelope | undefined
+  #content: string | Envelope
   readonly dedupeKey: string | undefined
   priority: number
   /** Ready from then on; Infinity: only when its hold goes. */
@@ -88,31 +87,26 @@ export class Message {
     dedupeKey: string | undefined = undefined,
   ) {
     this.no = no
-    if (typeof content === 'string') {
-      this.#body = content
-      this.#envelope = undefined
-    } else {
-      this.#body = undefined
-      this.#envelope = content
-    }
+    this.#content = content
     this.dueAt = dueAt
     this.priority = priority
     this.dedupeKey = dedupeKey
   }
 
+  /** The text that a plain consumer gets: what was pushed, to the letter, or the envelope spelt out now. */
   get body(): string {
-    // A message has a body or an envelope from the start. The text is not kept: an item would then be in memory twice.
-    return this.#body ?? writeEnvelope(this.#envelope!)
+    // The text is not kept: an item would then be in memory twice.
+    return typeof this.#content === 'string' ? this.#content : writeEnvelope(this.#content)
   }
 
-  get envelope(): Envelope | undefined {
-    return this.#envelope
+  /** The envelope that it carries; undefined: it is none. */
+  read(): Envelope | undefined {
+    return typeof this.#content === 'string' ? readEnvelope(this.#content) : this.#content
   }
 
-  /** It carries this now: what a body turned out to be, or the next try of the same item. */
-  carry(envelope: Envelope, body?: string): void {
-    this.#envelope = envelope
-    this.#body = body
+  /** It carries this now: the next try of the same item. */
+  carry(envelope: Envelope): void {
+    this.#content = envelope
   }
 }
 

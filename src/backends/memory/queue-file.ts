@@ -2,12 +2,13 @@ import { dirname } from 'node:path'
 import { OptionError, OptionTypeError, oneOfOption, stringOption } from '../../core/options.js'
 import type { DeadLettered, DeadLog } from './dead-letters.js'
 import type { GateRecord } from './gate-record.js'
-import { JOURNAL_HEADER, journalRecord, QueueFileDamagedError, replay } from './journal.js'
+import { JOURNAL_HEADER, journalRecord } from './journal.js'
 import type { Message } from './message.js'
 import type { ChangeLog } from './message-queue.js'
 import { nodeQueueFs, type QueueFsLike } from './node-fs.js'
-import { readSnapshot, writeSnapshot } from './snapshot.js'
-import { endLeases, nothingStored, type Op, type Stored } from './stored.js'
+import { readQueueFile } from './read-queue-file.js'
+import { writeSnapshot } from './snapshot.js'
+import type { Op, Stored } from './stored.js'
 import { journalPieces, putFields } from './stored-ops.js'
 
 /** Where and how a memory queue survives its process. */
@@ -67,9 +68,14 @@ export class QueueFile implements ChangeLog, DeadLog {
     if (this.#isPowerSafe && this.#fs.sync === undefined) {
       throw new OptionError(`${owner}.durability`, "'process' with an fs that has no sync(path)", 'power')
     }
-    const read = this.#read()
-    this.stored = read
-    this.#current = () => read
+    const read = readQueueFile(this.#file, this.#fs)
+    this.stored = read.stored
+    this.#isAppendable = read.isJournal
+    this.#mustRewrite = read.mustRewrite
+    this.#journal = read.length
+    this.#damaged = read.damaged
+    this.#current = () => read.stored
+    if (read.error !== undefined) this.#report(read.error)
   }
 
   /** From now on a rewrite takes the state from here. */
@@ -220,77 +226,6 @@ export class QueueFile implements ChangeLog, DeadLog {
     this.#isDirectoryReady = true
   }
 
-  #read(): Stored {
-    const stored = nothingStored()
-    try {
-      // Somebody may have replaced the file since it was last open in this process.
-      this.#fs.release?.(this.#file)
-      this.#load(stored)
-    } catch (error) {
-      this.#mustRewrite = true
-      this.#report(error)
-    }
-    endLeases(stored)
-    return stored
-  }
-
-  #load(stored: Stored): void {
-    const pieces = this.#pieces()
-    const first = pieces.next()
-    if (first.done === true) return
-    const start = first.value
-    if (start.startsWith(JOURNAL_HEADER)) {
-      this.#journal = start.length
-      const { isTorn, damaged } = replay(this.#counted(start.slice(JOURNAL_HEADER.length), pieces), stored)
-      this.#isAppendable = true
-      this.#mustRewrite = isTorn
-      this.#damaged = damaged
-      if (damaged !== undefined) {
-        throw new QueueFileDamagedError(
-          this.#file,
-          `a record in the middle does not match its checksum. What stands before it was read; the rest is set aside in ${this.#file}.damaged at the next write.`,
-        )
-      }
-      return
-    }
-    const text = [start, ...pieces].join('')
-    this.#mustRewrite = true
-    // A process that died while it created the file leaves a part of the header.
-    if (JOURNAL_HEADER.startsWith(text)) return
-    const isWhole = readSnapshot(this.#parsed(text), stored)
-    if (!isWhole) {
-      this.#damaged = text
-      throw new QueueFileDamagedError(this.#file, 'some of its items have no body. The others were read.')
-    }
-  }
-
-  *#pieces(): IterableIterator<string> {
-    if (this.#fs.readPieces !== undefined) {
-      yield* this.#fs.readPieces(this.#file) ?? []
-      return
-    }
-    const text = this.#fs.readFile(this.#file)
-    if (text !== undefined) yield text
-  }
-
-  *#counted(first: string, rest: Iterable<string>): IterableIterator<string> {
-    yield first
-    for (const piece of rest) {
-      this.#journal += piece.length
-      yield piece
-    }
-  }
-
-  #parsed(text: string): object {
-    const value = parsedJson(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
-    this.#damaged = text
-    throw new QueueFileDamagedError(
-      this.#file,
-      'it is neither a journal nor a snapshot of a queue. The queue starts empty; with the default fs the file is set aside as .damaged at the next write.',
-    )
-  }
-
   #report(error: unknown): void {
     try {
       this.#onError?.(error)
@@ -304,14 +239,6 @@ const LEASED = ['lease', 0] as const
 const LEASED_STARTED = ['lease', 1] as const
 const LAPSED = ['lapse'] as const
 const GONE = ['gone'] as const
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
 
 function checkedFs(fs: QueueFsLike, path: string): QueueFsLike {
   for (const method of ['readFile', 'writeFile', 'rename', 'mkdir'] as const) {

@@ -5,6 +5,7 @@ import type { Ms } from '../../core/time.js'
 import type { PulledWork, PushOptions, Queue } from '../../ports/ports.js'
 import type { DeadLettered } from './dead-letters.js'
 import { deadQueue } from './dead-queue.js'
+import { withHidden } from './hidden.js'
 import { type Message, MessageLease } from './message.js'
 import type { MessageQueue } from './message-queue.js'
 import { durationOf, type Time } from './time.js'
@@ -131,12 +132,4 @@ export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): Me
 function checkBody(body: unknown): void {
   if (typeof body === 'string') return
   throw new MillraceError('BAD_BODY', `push(body): body must be a string, got ${show(body)}. Encode it first.`)
-}
-
-/** Adds members that a spread does not copy. */
-export function withHidden<A extends object, B extends object>(shown: A, hidden: B): A & B {
-  for (const name of Reflect.ownKeys(hidden) as (keyof B)[]) {
-    Object.defineProperty(shown, name, { value: hidden[name], enumerable: false })
-  }
-  return shown as A & B
 }

@@ -1,7 +1,9 @@
 import type { At } from '../../core/time.js'
+import { unreachable } from '../../core/unreachable.js'
 import { writeEnvelope } from '../../ports/envelope.js'
 import type { Envelope } from '../../ports/item.js'
 import type { CommitResult, Effect } from '../../ports/settlement.js'
+import { deadLetterOf } from './adopt.js'
 import type { Book } from './book.js'
 import { groupValue } from './group-record.js'
 
@@ -42,6 +44,25 @@ export function refusalOf(
         if (record === undefined || !record.hasEnded || !hasBody(book, effect.id, now)) refusal = { kind: 'stale' }
         break
       }
+      case 'recordAttempt':
+      case 'retryAt':
+      case 'release':
+      case 'park':
+      case 'erase':
+      case 'openGroup':
+      case 'closeGroup':
+      case 'openGate':
+      case 'tellGate':
+      case 'notify':
+      case 'schedule':
+      case 'cancel':
+      case 'pause':
+      case 'resume':
+      case 'log':
+        break
+      default:
+        // An effect that nobody knows is found here, before the first of its neighbours has happened.
+        unreachable(effect)
     }
     if (refusal !== undefined) return refusal
   }
@@ -64,7 +85,7 @@ function conflict(book: Book, effects: readonly Effect[], index: number, now: At
 }
 
 function hasBody(book: Book, id: string, now: At): boolean {
-  return book.item(id, now)?.hasInput === true || book.deadLetterOf(id) !== undefined
+  return book.item(id, now)?.hasInput === true || deadLetterOf(book, id) !== undefined
 }
 
 function tooLargeItem(item: Envelope, limit: number): CommitResult | undefined {

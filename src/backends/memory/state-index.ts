@@ -19,6 +19,7 @@ export class Home {
   /** Whom its records report to. Here, so that not each of them has to remember it. */
   readonly keeper: RecordKeeper
   readonly lists: (Fifo<ItemRecord> | undefined)[] = ITEM_STATE_WORDS.map(() => undefined)
+  size = 0
 
   constructor(queue: MessageQueue, type: string, keeper: RecordKeeper) {
     this.queue = queue
@@ -62,7 +63,6 @@ export const fingerprintTrait = (fingerprint: string): string => `fingerprint ${
  * costs next to nothing here.
  */
 export class StateIndex {
-  readonly homes: Home[] = []
   readonly traits = new Map<string, Trait>()
   readonly #byQueue = new Map<MessageQueue, Map<string, Home>>()
   readonly #keeper: RecordKeeper
@@ -77,9 +77,14 @@ export class StateIndex {
   /** How many items have not ended. */
   get open(): number {
     let open = 0
-    for (const { lists } of this.homes)
+    for (const { lists } of this.homes())
       for (let state = 0; state < COMPLETED; state += 1) open += lists[state]?.size ?? 0
     return open
+  }
+
+  /** Every queue and type that has items. */
+  *homes(): IterableIterator<Home> {
+    for (const types of this.#byQueue.values()) yield* types.values()
   }
 
   home(queue: MessageQueue, type: string): Home {
@@ -94,7 +99,6 @@ export class StateIndex {
     if (home === undefined) {
       home = new Home(queue, type, this.#keeper)
       types.set(type, home)
-      this.homes.push(home)
     }
     this.#last = home
     return home
@@ -105,14 +109,25 @@ export class StateIndex {
     record.entered = this.#entries
     record.state = state
     record.homeSlot = record.home.list(state).append(record)
+    record.home.size += 1
     const facets = record.extras?.facets
     if (facets !== undefined) for (const facet of facets) this.#enterTrait(facet, state)
   }
 
   leave(record: ItemRecord): void {
     record.home.list(record.state).remove(record.homeSlot)
+    record.home.size -= 1
     const facets = record.extras?.facets
     if (facets !== undefined) for (const facet of facets) this.#leaveTrait(facet, record.state)
+  }
+
+  /** It is gone for good; a queue and type without items is forgotten with its last one. */
+  remove(record: ItemRecord): void {
+    this.leave(record)
+    const { home } = record
+    if (home.size > 0) return
+    this.#byQueue.get(home.queue)?.delete(home.type)
+    if (this.#last === home) this.#last = undefined
   }
 
   move(record: ItemRecord, state: StateCode): void {

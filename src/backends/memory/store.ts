@@ -1,8 +1,8 @@
 import { optionsObject } from '../../core/options.js'
 import type { Ms } from '../../core/time.js'
 import type { Store } from '../../ports/ports.js'
+import { withHidden } from './hidden.js'
 import { KeySpace } from './key-space.js'
-import { withHidden } from './queue-port.js'
 import { type MemoryOptions, timeOf } from './time.js'
 
 /** A store in memory: every method is synchronous. */

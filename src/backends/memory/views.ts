@@ -12,7 +12,7 @@ type ItemPart = 'state' | 'result' | 'error' | 'heartbeat' | 'cancel' | 'progres
 /** Finds out whether a key, without its prefix, is a view of a record of this book. */
 export function viewIn(book: Book, rest: string): KeyView | undefined {
   const colon = rest.indexOf(':')
-  if (colon < 0) return undefined
+  if (colon < 0) return rest === 'log' ? new LogKey(book) : undefined
   const name = rest.slice(colon + 1)
   switch (rest.slice(0, colon)) {
     case 'state':
@@ -218,6 +218,30 @@ class GateKey implements KeyView {
     return decision === undefined
       ? undefined
       : JSON.stringify({ holds: '', members: [], need: decision.met ? 0 : 1, of: 'done' })
+  }
+
+  write(): boolean {
+    return false
+  }
+
+  add(): undefined {
+    return undefined
+  }
+}
+
+/** What people did, the oldest first, as JSON. Nobody but the ledger writes it. */
+class LogKey implements KeyView {
+  readonly count: TextCount
+  readonly #book: Book
+
+  constructor(book: Book) {
+    this.#book = book
+    this.count = book.count
+  }
+
+  read(): string | undefined {
+    const entries = this.#book.log.all()
+    return entries.length === 0 ? undefined : JSON.stringify(entries)
   }
 
   write(): boolean {

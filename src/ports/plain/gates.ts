@@ -4,7 +4,8 @@ import type { Effect } from '../settlement.js'
 import { allDone } from './call.js'
 import { countOf } from './counters.js'
 import { type Desk, deliver, keptFor, queueNamed } from './desk.js'
-import { hasEnded, readState, runOfState } from './state.js'
+import { hasEnded } from './state.js'
+import { readView } from './views.js'
 
 type OpenGate = Extract<Effect, { do: 'openGate' }>
 type Push = Extract<Effect, { do: 'push' }>
@@ -91,22 +92,13 @@ export async function checkGate(
 const mostOf = (counted: number, seen: { readonly ended: number; readonly good: number }): number =>
   Math.max(Math.floor(counted / GOOD), seen.good) * GOOD + Math.max(counted % GOOD, seen.ended)
 
-/** The members whose outcome is final. A success is once its result is there; what has settled needs no look at that. */
+/** The members whose outcome is final. */
 async function endedMembers(desk: Desk, { members }: GateRecord): Promise<{ member: string; ok: boolean }[]> {
-  const { keys, store } = desk
-  const states = (await store.getAll(members.map((member) => keys.state(member)))).map(readState)
-  const ended = members.flatMap((member, i) => {
-    const state = states[i]
-    return state !== undefined && hasEnded(state.status) ? [{ member, state }] : []
+  const views = await Promise.all(members.map((member) => readView(desk, member)))
+  return members.flatMap((member, i) => {
+    const status = views[i]?.status
+    return status !== undefined && hasEnded(status) ? [{ member, ok: status === 'success' }] : []
   })
-  const settled = await store.getAll(ended.map(({ member, state }) => keys.settled(member, runOfState(state))))
-  const isFinal = await Promise.all(
-    ended.map(async ({ member, state }, i) => {
-      if (state.status === 'dead' || state.marks?.isResultless === true || settled[i] !== undefined) return true
-      return (await store.get(keys.result(member))) !== undefined
-    }),
-  )
-  return ended.filter((_, i) => isFinal[i]).map(({ member, state }) => ({ member, ok: state.status === 'success' }))
 }
 
 /** A member ended. A gate that is not there yet will find its state. */

@@ -24,6 +24,8 @@ export interface Held {
   /** Monotonic time at which the lease was last known to be ours, and how long it lasts from there. */
   heardMs: Ms
   leaseMs: Ms
+  /** Monotonic time of the last look at who runs the item. */
+  lookedMs: Ms
   /** The writing of its start, which must be over before anything else is written about it. */
   begun: Promise<void> | undefined
   /** `run:<id>` carries our token. */
@@ -32,8 +34,8 @@ export interface Held {
   decided: 'finish' | 'park' | 'retryAt' | undefined
 }
 
-export function held(given: Omit<Held, 'progress' | 'runAt' | 'begun' | 'isMarked' | 'decided'>): Held {
-  const nothing = { runAt: undefined, begun: undefined, isMarked: false, decided: undefined }
+export function held(given: Omit<Held, 'progress' | 'lookedMs' | 'runAt' | 'begun' | 'isMarked' | 'decided'>): Held {
+  const nothing = { lookedMs: 0, runAt: undefined, begun: undefined, isMarked: false, decided: undefined }
   return { ...given, ...nothing, progress: new Progress() }
 }
 

@@ -39,6 +39,11 @@ export class PlainStore {
       this.#writes = new GroupCommit({ ...unbounded, flush: (lists) => this.#writeMany(lists) })
   }
 
+  /** Many keys cost one round trip. */
+  get readsInBulk(): boolean {
+    return this.#reads !== undefined
+  }
+
   async get(key: string): Promise<string | undefined> {
     return present(await this.#find(key))
   }

@@ -35,6 +35,15 @@ export async function claimPlan(desk: Desk, held: Held, effects: readonly Effect
   return true
 }
 
+/**
+ * The plan has been carried out: what it said is dropped, and that there was one stays. A run that comes back late then finds
+ * that another one was first.
+ */
+export async function closePlan(desk: Desk, { lease, envelope }: Held): Promise<void> {
+  const closed: Plan = { token: lease.token, run: runOf(envelope), at: desk.clock.now(), effects: [] }
+  await desk.store.set(desk.keys.plan(lease.id), JSON.stringify(closed), keptFor(desk))
+}
+
 export function readPlan(text: string | undefined): Plan | undefined {
   if (text === undefined) return undefined
   try {

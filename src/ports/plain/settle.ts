@@ -8,7 +8,7 @@ import { type Desk, keptFor, notSupported } from './desk.js'
 import { putBack, retryLater } from './give-back.js'
 import { type Contribute, foldValue, lockValue, overwrites } from './groups.js'
 import type { Held } from './held.js'
-import { type IsLocked, look } from './look.js'
+import { type IsLocked, isStillOurs, look } from './look.js'
 import { outcomeEntries } from './outcome-entries.js'
 import { badSettlement, type End, type Outcome, type Parts, partsOf } from './parts.js'
 import { claimPlan, longestDelay } from './plan.js'
@@ -32,6 +32,9 @@ export function settleByLease(desk: Desk, lease: Lease, effects: readonly Effect
     if (held.decided !== undefined && outcome.do !== held.decided && outcome.do !== 'release')
       throw badSettlement(`${lease.id} is on record as ${held.decided}, and now it says ${outcome.do}`)
     await held.begun
+    // A put-back writes nothing that could be wrong, unless the start is on record: a queue knows its own leases.
+    if (outcome.do === 'release' && (held.begun === undefined || held.decided !== undefined))
+      return settleHeld(desk, held, parts, outcome, effects, () => false)
     const seen = await look(desk, held, parts)
     return seen.isTaken ? lost(desk, held) : settleHeld(desk, held, parts, outcome, effects, seen.isLocked)
   })
@@ -101,6 +104,7 @@ async function decide(
     progress.forget(`fold ${groupId}`)
     return { kind: 'conflict', groupId, now: conflict }
   }
+  if (!(await isStillOurs(desk, held, parts))) return lost(desk, held)
   if (!needsPlan(parts)) return undefined
   const isFresh = !progress.has('plan')
   if (!(await progress.once('plan', () => claimPlan(desk, held, effects)))) return lost(desk, held)

@@ -118,6 +118,7 @@ async function undo(desk: Desk, groupId: string, by: number): Promise<void> {
   const token = options.newToken()
   const once = () => counters.incrementOnce(keys.open(groupId), keys.undone(token), -by, keptFor(desk), token)
   await once().catch(once).catch(once)
+  await desk.store.remove(keys.undone(token)).catch(() => undefined)
 }
 
 async function rollBack(desk: Desk, item: Envelope | undefined, { opens, pushes }: Parts): Promise<void> {

@@ -5,6 +5,7 @@ import { readWatch, tellGate } from './gates.js'
 import { closeIfEmpty } from './groups.js'
 import type { Held } from './held.js'
 import type { Notice } from './outbox.js'
+import { closePlan } from './plan.js'
 import { runOf } from './state.js'
 
 /** How an item ended, once that stands in the store. */
@@ -60,7 +61,7 @@ export async function windUp(desk: Desk, held: Held, ended: Ended): Promise<Comm
     ...ended.notified.filter((other) => other !== id).map((other): Notice => ({ kind: 'done', id: other })),
     ...closed.map(({ groupId }): Notice => ({ kind: 'group-done', groupId })),
   ])
-  if (progress.has('plan')) store.remove(keys.plan(id)).catch((error: unknown) => desk.report(error, 'commit'))
+  if (progress.has('plan')) closePlan(desk, held).catch((error: unknown) => desk.report(error, 'commit'))
   return { kind: 'applied', closed }
 }
 

@@ -48,7 +48,7 @@ function far(near: object, port: string, wire: Wire, names: readonly string[]): 
   return wrapped
 }
 
-/** Keys, and whose body it is: enough to follow an item. Values would fill the page, and hold tokens that no seed fixes. */
+/** Keys, and whose body it is: enough to follow an item. Values would fill the page. */
 function noteOf(name: string, [first, second, third]: readonly unknown[]): string {
   if (name === 'incrementOnce') return `${first} ${second} ${third}`
   if (name === 'increment') return `${first} ${second}`

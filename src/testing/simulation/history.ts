@@ -2,6 +2,7 @@ import type { Ms } from '../../core/time.js'
 import type { Claimed, Ending } from '../../ports/item.js'
 import type { CommitResult, Effect, Settlement } from '../../ports/settlement.js'
 import { BrokenPromiseError } from './errors.js'
+import type { Ground } from './far-backend.js'
 
 /** One run of a handler, as seen from outside of Millrace. */
 export interface SimulatedRun {
@@ -107,11 +108,14 @@ export class History {
   readonly broken: BrokenPromiseError[] = []
   /** Every commit of the backend is seen. Not so on plain ports, where a settlement is many calls. */
   readonly isExact: boolean
+  /** Groups close when nothing in them is open. On minimal ports a crash between a marker and its count puts that off. */
+  readonly areCountsExact: boolean
   readonly #now: () => Ms
   #settled = 0
 
-  constructor(isExact: boolean, now: () => Ms) {
-    this.isExact = isExact
+  constructor(ground: Ground, now: () => Ms) {
+    this.isExact = ground === 'native'
+    this.areCountsExact = ground !== 'minimal'
     this.#now = now
   }
 

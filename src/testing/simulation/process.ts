@@ -134,6 +134,10 @@ export class Process implements SimulatedProcess, Owner {
     return !this.isDead
   }
 
+  get unanswered(): number {
+    return this.#wire.unanswered
+  }
+
   readonly queue = (name: string): Queue => {
     this.#maker.queues.used.add(name)
     return this.#far.queue(name)

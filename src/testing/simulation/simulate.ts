@@ -1,5 +1,5 @@
 import { systemClock } from '../../core/clock.js'
-import { setIdGenerator } from '../../core/ids.js'
+import { setIdGenerator, setTokenGenerator } from '../../core/ids.js'
 import type { Ms } from '../../core/time.js'
 import { BrokenPromiseError, SimulationError } from './errors.js'
 import { checkAftermath } from './invariants.js'
@@ -79,7 +79,9 @@ async function simulateSeeds(o: ResolvedSimulation): Promise<SimulationReport> {
 
 async function simulateSeed(o: ResolvedSimulation, seed: number): Promise<SeedReport> {
   let ids = 0
+  let tokens = 0
   setIdGenerator(() => `i${++ids}`)
+  setTokenGenerator(() => `t${++tokens}`)
   const world = new World(o, seed)
   try {
     const scenario = resolveScenario(o.setup(world))
@@ -92,6 +94,7 @@ async function simulateSeed(o: ResolvedSimulation, seed: number): Promise<SeedRe
   } finally {
     world.end()
     setIdGenerator()
+    setTokenGenerator()
   }
 }
 
@@ -121,16 +124,14 @@ async function live(o: ResolvedSimulation, world: World, scenario: ResolvedScena
   let isAtRest = false
   const probe = () => {
     void world.backstage.isAtRest().then((rests) => {
-      isAtRest = rests
-      if (!rests) scheduler.schedule(REST_PROBE_MS, undefined, probe)
+      isAtRest = rests && world.isSettled
+      if (!isAtRest) scheduler.schedule(REST_PROBE_MS, undefined, probe)
     })
   }
   probe()
   if (!(await run(() => isAtRest, scheduler.nowMs + o.restWithinMs))) throw await stuck(o, world)
   world.journal.write('world', 'is at rest')
-  // Whoever still stands still hears of it when he goes on.
-  const awakeMs = Math.max(scheduler.nowMs, ...world.processes.map(({ pausedUntilMs }) => pausedUntilMs))
-  await run(() => false, awakeMs + HEARING_MS)
+  await run(() => false, scheduler.nowMs + HEARING_MS)
 }
 
 async function stuck(o: ResolvedSimulation, world: World): Promise<BrokenPromiseError> {

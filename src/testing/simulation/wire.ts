@@ -13,6 +13,7 @@ export interface WireWorld {
   readonly chance: Chance
   /** The faults of this moment. */
   readonly faults: () => Faults
+  readonly isTroubled: () => boolean
   /** Nobody reaches the backend. */
   readonly isBackendAway: () => boolean
 }
@@ -33,6 +34,8 @@ export interface CallNotes<T> {
 export class Wire {
   readonly #world: WireWorld
   readonly #owner: Owner & { readonly name: string }
+  /** Calls that were sent while there was trouble, and may take their time: nothing is at rest before them. */
+  unanswered = 0
 
   constructor(world: WireWorld, owner: Owner & { readonly name: string }) {
     this.#world = world
@@ -41,18 +44,23 @@ export class Wire {
 
   /** Calls `execute` at the backend. `execute` does its work before it returns; only its answer may be a promise. */
   call<T>(name: string, execute: () => Maybe<T>, notes: CallNotes<T> = {}): Promise<T> {
-    const { scheduler, journal, chance, faults, isBackendAway } = this.#world
+    const { scheduler, journal, chance, faults, isBackendAway, isTroubled } = this.#world
     const owner = this.#owner
     return new Promise((resolve, reject) => {
       // A dead process sends nothing and is told nothing.
       if (owner.isDead) return
       journal.write(owner.name, `→ ${name}${notes.asked === undefined ? '' : ` ${notes.asked}`}`, notes.isRoutine)
-      const fail = (how: string) => {
-        scheduler.schedule(this.#patience(), owner, () => {
-          journal.write(owner.name, `✗ ${name}: ${how}`)
-          reject(new SimulatedFaultError(name, how))
+      const wasTroubled = isTroubled()
+      if (wasTroubled) this.unanswered += 1
+      const arrives = (ms: Ms, what: string, tell: () => void) => {
+        scheduler.schedule(ms, owner, () => {
+          if (wasTroubled) this.unanswered -= 1
+          journal.write(owner.name, what, notes.isRoutine)
+          tell()
         })
       }
+      const fail = (how: string) =>
+        arrives(this.#patience(), `✗ ${name}: ${how}`, () => reject(new SimulatedFaultError(name, how)))
       if (isBackendAway()) return fail('the backend could not be reached')
       if (chance.flip(faults().lostRequests)) return fail('the request was lost')
       const diesWithSender = chance.flip(0.5)
@@ -61,9 +69,9 @@ export class Wire {
         this.#execute(name, execute, notes).then(
           (value) => {
             if (chance.flip(faults().lostReplies)) fail('the reply was lost')
-            else scheduler.schedule(this.#latency(), owner, () => this.#arrives(name, notes, () => resolve(value)))
+            else arrives(this.#latency(), `← ${name}`, () => resolve(value))
           },
-          (error) => scheduler.schedule(this.#latency(), owner, () => this.#arrives(name, notes, () => reject(error))),
+          (error) => arrives(this.#latency(), `← ${name}`, () => reject(error)),
         )
       }
       scheduler.schedule(this.#latency(), undefined, happens)
@@ -86,11 +94,6 @@ export class Wire {
         hear()
       })
     }
-  }
-
-  #arrives<T>(name: string, { isRoutine }: CallNotes<T>, tell: () => void): void {
-    this.#world.journal.write(this.#owner.name, `← ${name}`, isRoutine)
-    tell()
   }
 
   async #execute<T>(name: string, execute: () => Maybe<T>, notes: CallNotes<T>): Promise<T> {

@@ -76,7 +76,7 @@ export class World implements SimulatedWorld {
     this.clock = processClock(this.scheduler, undefined, 0)
     const now = () => this.scheduler.nowMs
     this.journal = new Journal(now)
-    this.history = new History(options.ground === 'native', now)
+    this.history = new History(options.ground, now)
     this.#weather = weatherOf(options.faults, chance)
     const near: Backend = options.backend?.(this.clock) ?? memoryBackend({ clock: this.clock })
     const queues = new QueueNames()
@@ -90,6 +90,7 @@ export class World implements SimulatedWorld {
       queues,
       ground: options.ground,
       faults: () => (this.#isTroubled ? this.#weather : NO_FAULTS),
+      isTroubled: () => this.#isTroubled,
       isBackendAway: () => this.#awayUntilMs > this.scheduler.nowMs,
     }
     this.backstage = new Backstage(near, options.ground, queues, this.clock)
@@ -130,6 +131,12 @@ export class World implements SimulatedWorld {
   /** Nothing of it goes on. */
   end(): void {
     for (const process of this.#slots) process.isDead = true
+  }
+
+  /** Nobody waits for an answer from troubled times, and nobody stands still. */
+  get isSettled(): boolean {
+    const { nowMs } = this.scheduler
+    return this.processes.every(({ unanswered, pausedUntilMs }) => unanswered === 0 && pausedUntilMs <= nowMs)
   }
 
   readonly enqueue = (first: Work | string, second?: unknown, third?: WorkInstanceOptions): Promise<string> => {

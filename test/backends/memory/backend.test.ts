@@ -461,6 +461,32 @@ describe('what has ended', () => {
   })
 })
 
+describe('the audit log', () => {
+  it('can be read under its key, and is bounded', async () => {
+    const { ledger, store, clock } = opened()
+    expect(store.get('work:log')).toBeUndefined()
+    await ledger.commit([anybody({ do: 'log', who: 'ann', why: 'full disk', what: 'pause queue default' })])
+    expect(parsed(store.get('work:log'))).toEqual([
+      { at: clock.now(), who: 'ann', why: 'full disk', what: 'pause queue default' },
+    ])
+    await ledger.commit(
+      Array.from({ length: 1500 }, (_, n) => anybody({ do: 'log', who: 'bob', why: '', what: String(n) })),
+    )
+    expect((parsed(store.get('work:log')) as unknown[]).length).toBe(1000)
+  })
+})
+
+describe('a settlement that makes no sense', () => {
+  it('fails alone', async () => {
+    const { ledger } = opened()
+    const nonsense = { guard: { by: 'none' }, effects: [{ do: 'push' }] } as never
+    const unknown = { guard: { by: 'none' }, effects: [{ do: 'dance' }] } as never
+    const results = await ledger.commit([enqueue(envelope('a')), nonsense, unknown, enqueue(envelope('b'))])
+    expect(results.map(({ kind }) => kind)).toEqual(['applied', 'failed', 'failed', 'applied'])
+    expect(ids(await claim(ledger))).toEqual(['a', 'b'])
+  })
+})
+
 describe('limits', () => {
   it('are named in a refusal, for items, results and group values', async () => {
     const { ledger } = opened({ maxItemBytes: 2000 })

@@ -424,12 +424,12 @@ describe('a gate that nobody frees', () => {
     expect(delays).toEqual([1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000, 60_000, 60_000])
     expect((await ledger.read(['gate']))[0]).toMatchObject({ status: 'pending', hold })
     // Its member ends in a process that dies before it could tell: the state is there, nobody was told.
-    ports.fault = ({ name, given }) => (String(given[0]).includes('gate:') && name !== 'get' ? 'before' : undefined)
+    ports.fault = ({ name, given }) => (String(given[0]).includes('gate-') && name !== 'get' ? 'before' : undefined)
     expect(await commit(finish(m!, '1'))).toMatchObject({ kind: 'failed' })
     ports.fault = () => undefined
     await clock.advance(60_000)
     const [gate] = (await ledger.claim(ask)).items
     expect(gate).toMatchObject({ lease: { id: 'gate' }, gate: { met: true } })
-    expect(await get('gate:k:freed')).toBeDefined()
+    expect(await get('gate-freed:k')).toBeDefined()
   })
 })

@@ -74,7 +74,7 @@ function dying(made: World, at: number, when: 'before' | 'after') {
 function isTheGap(powers: Powers, last: Call | undefined): boolean {
   if (powers === 'all' || last?.port !== 'store') return false
   const key = String(last.given[0])
-  return /:open$|:ended$/.test(key) || (last.name === 'setIfNotExists' && /settled:|held:|:told:/.test(key))
+  return /:open$|gate-ended:/.test(key) || (last.name === 'setIfNotExists' && /settled:|held:|gate-told:/.test(key))
 }
 
 /** What of the outcome stood in the store when the process died. */

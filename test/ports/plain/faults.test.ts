@@ -71,9 +71,9 @@ async function snapshot(made: World): Promise<unknown> {
     const value = await made.get(key)
     if (value === undefined || key.startsWith('lock:') || key.startsWith('plan:')) continue
     // Markers and claims hold random tokens: that they are there is what counts.
-    const isToken = /^(settled|held|run|enq):|:(done|told:.*|freed|final)$/.test(key)
+    const isToken = /^(settled|held|run|enq|gate-told|gate-freed):|:(done|final)$/.test(key)
     // A lock that has to run out takes a few milliseconds.
-    values[key] = isToken ? 'token' : value.replace(/"endAt":\d+/, '"endAt":0')
+    values[key] = isToken ? 'token' : value.replace(/"endAt":\d+/, '"endAt":0').replace(/"copy":"[^"]+"/, '"copy":""')
   }
   const pulled = await made.ports.queue.pop(100, 1)
   const bodies = [...new Set(pulled.map(({ body }) => body))].toSorted()

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { messagesFor, readMessage } from '../../../src/ports/plain/signals.js'
+import { readMessage } from '../../../src/ports/plain/inbox.js'
+import { overPlainPorts } from '../../../src/ports/plain/index.js'
+import { messagesFor } from '../../../src/ports/plain/outbox.js'
 import { defer, enqueue, finish, item, release, retryAt } from './settlements.js'
 import { world } from './world.js'
 
@@ -59,7 +61,6 @@ describe('messages on the channel', () => {
         }
       },
     }
-    const { overPlainPorts } = await import('../../../src/ports/plain/index.js')
     const errors: unknown[] = []
     const { ledger } = overPlainPorts({ ...made.ports, pubsub }, [], {
       clock: made.clock,
