@@ -112,7 +112,7 @@ for (const [ground, portsOf] of Object.entries(GROUNDS)) {
     const work = createWork({
       ...ports,
       work: types,
-      pollInterval: 3_600_000, // no idle looks among the counts
+      pollInterval: 5_000, // so that idle looks are rare among the counts
       onEvent: ({ kind }) => {
         if (kind !== 'succeeded') return
         open -= 1

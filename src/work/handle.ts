@@ -11,7 +11,6 @@ export interface HandleServices {
 export class Handle implements WorkHandle {
   readonly #submission: Submission
   readonly #services: HandleServices
-  #isSent = false
   #isAwaited = false
 
   constructor(submission: Submission, services: HandleServices) {
@@ -58,15 +57,10 @@ export class Handle implements WorkHandle {
     return this.group().then(onDone, onFailed)
   }
 
-  /** Its item has left: nothing can be added to it any more. */
-  sent(): void {
-    this.#isSent = true
-  }
-
   /** Writes the inbox of whoever waits into the item; false when that has left already. */
-  tellsOnSettle(inbox: string): boolean {
-    const { draft } = this.#submission
-    if (this.#isSent || draft === undefined) return false
+  tellsOnSettle(inbox: string, batches: number): boolean {
+    const { draft, batch } = this.#submission
+    if (draft === undefined || batch !== batches) return false
     draft.waiter = inbox
     return true
   }

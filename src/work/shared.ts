@@ -27,6 +27,8 @@ export class Shared {
   /** Every commit goes through one coalescer, so that neighbours of any kind share a round trip. */
   readonly commits: GroupCommit<Settlement, CommitResult>
   readonly recorder: Recorder
+  /** How many batches have left: what was added before the last one can no longer be changed. */
+  batches = 0
   readonly #known: KnownStates | undefined
   readonly #time: BackendTime
 
@@ -100,6 +102,7 @@ export class Shared {
   }
 
   async #commit(batch: readonly Settlement[]): Promise<readonly CommitResult[]> {
+    this.batches += 1
     const { portRetry } = this.o.given
     if (portRetry === undefined || !this.ledger.atomic) return this.ledger.commit(batch)
     // Guards make a repetition harmless, so that a lost reply may simply be asked for again.

@@ -23,8 +23,10 @@ export interface Submission {
   readonly id: string
   readonly type: string
   readonly groupId: string
-  /** Still here until it is sent: what is written into it travels with it. */
+  /** What is written into it before another batch leaves travels with it. */
   readonly draft: { waiter?: string } | undefined
+  /** How many batches had left before it. */
+  readonly batch: number
   readonly accepted: Promise<Receipt>
 }
 
@@ -53,12 +55,13 @@ export class Submitter {
       item = resolve()
     } catch (error) {
       if (!(error instanceof EncodeError)) throw error
-      return { id: work.id, type: work.type, groupId, draft: undefined, accepted: Promise.reject(error) }
+      return { id: work.id, type: work.type, groupId, draft: undefined, batch: 0, accepted: Promise.reject(error) }
     }
     const isHeld = item.skipQueue
+    const batch = this.#s.batches
     const isTimed = item.item.deadline === undefined || this.#s.isTimeKnown
     const accepted = isTimed ? this.#send(item) : this.#sendTimed(item, resolve)
-    return { id: work.id, type: work.type, groupId, draft: isHeld ? undefined : item.item, accepted }
+    return { id: work.id, type: work.type, groupId, draft: isHeld ? undefined : item.item, batch, accepted }
   }
 
   #send(item: ResolvedItem): Promise<Receipt> {

@@ -39,16 +39,9 @@ export class Waiting implements HandleServices {
   /** The handle of a submission. A failure that nobody looks at is reported, never an unhandled rejection. */
   handle(submission: Submission, accepted: () => void): Handle {
     const handle = new Handle(submission, this)
-    submission.accepted.then(
-      () => {
-        handle.sent()
-        accepted()
-      },
-      (error) => {
-        handle.sent()
-        if (!handle.isAwaited) this.#s.failed(error, 'queue')
-      },
-    )
+    submission.accepted.then(accepted, (error) => {
+      if (!handle.isAwaited) this.#s.failed(error, 'queue')
+    })
     return handle
   }
 
@@ -79,7 +72,7 @@ export class Waiting implements HandleServices {
   /** A wait that begins before the item is sent travels with it and costs nothing more; a later one is registered. */
   async #waited(handle: Handle, kind: 'item' | 'group', id: string, options: WaitOptions | undefined) {
     this.#orphans?.awaited(handle.groupId)
-    if (!handle.tellsOnSettle(this.#s.worker.id)) {
+    if (!handle.tellsOnSettle(this.#s.worker.id, this.#s.batches)) {
       await handle.accepted()
       return this.#waiters.wait(kind, id, false, options)
     }

@@ -83,6 +83,39 @@ describe('items added while a flush is under way', () => {
   })
 })
 
+describe('more than one batch under way', () => {
+  it('leaves at the end of each turn when nothing limits it, whatever earlier ones do', async () => {
+    const { batches, replies, flush } = byHand()
+    const commits = new GroupCommit({ flush, maxUnderWay: Infinity })
+    const first = [commits.add(1), commits.add(2)]
+    await turn()
+    const second = commits.add(3)
+    await turn()
+    expect(batches).toEqual([[1, 2], [3]])
+    replies[1]!.answer()
+    expect(await second).toBe(30)
+    const idle = commits.idle()
+    replies[0]!.answer()
+    await Promise.all([...first, idle])
+  })
+
+  it('is limited to as many as it says', async () => {
+    const { batches, replies, flush } = byHand()
+    const commits = new GroupCommit({ flush, maxUnderWay: 2, maxBatch: 1 })
+    const all = Promise.all(upTo(4).map((n) => commits.add(n)))
+    await turn()
+    expect(batches).toEqual([[0], [1]])
+    replies[1]!.answer()
+    await turn()
+    expect(batches).toEqual([[0], [1], [2]])
+    replies[0]!.answer()
+    await turn()
+    replies[2]!.answer()
+    replies[3]!.answer()
+    expect(await all).toEqual([0, 10, 20, 30])
+  })
+})
+
 describe('a flush that fails', () => {
   it('rejects its own items only', async () => {
     const { replies, flush } = byHand()

@@ -4,7 +4,7 @@ import { type Keys, keysOf } from '../../ports/plain/keys.js'
 import { itemFromText, readUnread } from './adopt.js'
 import { AuditLog } from './audit-log.js'
 import { Gates } from './gates.js'
-import { GroupRecord } from './group-record.js'
+import { FLAG, GroupRecord } from './group-record.js'
 import { adoptGroup } from './group-text.js'
 import { ItemRecord, stateOfRecord } from './item-record.js'
 import { DAY } from './kept-for.js'
@@ -48,7 +48,8 @@ export class Book {
   /** Texts under keys that belong to records. */
   readonly count: TextCount = { texts: 0 }
   readonly #items = new Map<string, ItemRecord>()
-  readonly #groups = new Map<string, GroupRecord>()
+  /** An item stands for its group while it is alone in it. */
+  readonly #groups = new Map<string, GroupRecord | ItemRecord>()
   readonly #endedItems = new Lane<ItemRecord>(expiresBefore, kept)
   readonly #endedGroups = new Lane<GroupRecord>(expiresBefore, kept)
 
@@ -75,7 +76,7 @@ export class Book {
     const record = this.#items.get(id)
     if (record !== undefined) {
       if (record.keepUntil > now || record.message !== undefined) return record
-      this.remove(record)
+      this.#expire(record)
     }
     if (this.shelf.queues.unread.size > 0) {
       readUnread(this, now)
@@ -102,7 +103,9 @@ export class Book {
     return record
   }
 
+  /** Takes it out. A group that it stood for goes on without it. */
   remove(record: ItemRecord): void {
+    if (record.lone !== 'no') this.#expand(record)
     this.#items.delete(record.id)
     this.index.remove(record)
     this.#endedItems.remove(record, record.keepSlot)
@@ -123,7 +126,7 @@ export class Book {
     this.#endedItems.remove(record, record.keepSlot)
     record.keepUntil = keepUntil
     if (keepUntil !== Number.POSITIVE_INFINITY || record.hasEnded) this.#endedItems.add(record)
-    while (this.#endedItems.size > this.shelf.maxEnded) this.remove(this.#endedItems.peek()!)
+    while (this.#endedItems.size > this.shelf.maxEnded) this.#expire(this.#endedItems.peek()!)
   }
 
   /** It is open again: nothing removes it. */
@@ -140,18 +143,35 @@ export class Book {
   }
 
   group(id: string, now: At): GroupRecord | undefined {
-    const group = this.#groups.get(id)
-    if (group !== undefined) {
-      if (group.keepUntil > now) return group
-      this.#removeGroup(group)
-    }
+    const known = this.knownGroup(id, now)
+    if (known !== undefined) return known
     return this.count.texts > 0 ? this.#groupFromText(id, now) : undefined
   }
 
   /** The group as it stands in the book, with no look elsewhere. */
   knownGroup(id: string, now: At): GroupRecord | undefined {
-    const group = this.#groups.get(id)
-    return group !== undefined && group.keepUntil > now ? group : undefined
+    const found = this.#groups.get(id)
+    if (found === undefined) return undefined
+    if (found instanceof ItemRecord) return this.item(found.id, now) === found ? this.#expand(found) : undefined
+    if (found.keepUntil > now) return found
+    this.#removeGroup(found)
+    return undefined
+  }
+
+  /** The item that is this group all alone. */
+  loneItem(id: string, now: At): ItemRecord | undefined {
+    const found = this.#groups.get(id)
+    return found instanceof ItemRecord && this.item(found.id, now) === found ? found : undefined
+  }
+
+  hasGroup(id: string, now: At): boolean {
+    return (this.#groups.has(id) || this.count.texts > 0) && this.group(id, now) !== undefined
+  }
+
+  /** The item is alone in a group that nobody has heard of. */
+  setAlone(record: ItemRecord): void {
+    record.lone = 'open'
+    this.#groups.set(record.envelope.groupId, record)
   }
 
   /** The group, made if it is not there. */
@@ -177,7 +197,7 @@ export class Book {
       const isItemDue = record !== undefined && record.keepUntil <= now
       const isGroupDue = group !== undefined && group.keepUntil <= now
       if (!isItemDue && !isGroupDue) return
-      if (isItemDue) this.remove(record)
+      if (isItemDue) this.#expire(record)
       if (isGroupDue) this.#removeGroup(group)
     }
   }
@@ -209,6 +229,35 @@ export class Book {
     if (group === undefined) return undefined
     this.#groups.set(id, group)
     if (group.keepUntil !== Number.POSITIVE_INFINITY) this.#endedGroups.add(group)
+    return group
+  }
+
+  /** It has been kept long enough: the group that it stood for goes with it. */
+  #expire(record: ItemRecord): void {
+    if (record.lone === 'closed') {
+      record.lone = 'no'
+      this.#groups.delete(record.envelope.groupId)
+    }
+    this.remove(record)
+  }
+
+  /** Makes a record of the group that an item stood for. */
+  #expand(record: ItemRecord): GroupRecord {
+    const { envelope, lone, loneValue, keepUntil } = record
+    const group = new GroupRecord(envelope.groupId)
+    group.open = lone === 'open' ? 1 : 0
+    group.isCounted = true
+    group.value = loneValue
+    group.version = loneValue === undefined ? 0 : 1
+    group.keepMs = DAY
+    this.#groups.set(group.id, group)
+    record.lone = 'no'
+    record.loneValue = undefined
+    record.group = group
+    if (lone === 'closed') {
+      group.done = FLAG
+      this.keepGroup(group, keepUntil)
+    } else if (envelope.waiter !== undefined) group.watch(envelope.waiter)
     return group
   }
 

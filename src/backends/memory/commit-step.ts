@@ -21,6 +21,10 @@ export interface Commit {
   absent: string | undefined
   /** The group it touched last. */
   group: GroupRecord | undefined
+  /** A group that it opened by one and that nobody has heard of: perhaps the item that comes next is alone in it. */
+  opening: string | undefined
+  /** Items that were alone in their groups and have left them, and in which settlement. */
+  readonly left: { readonly record: ItemRecord; readonly by: number }[]
   /** Groups whose counts are compared with 0 when the whole batch has moved them. */
   readonly moved: GroupRecord[]
 }
@@ -31,6 +35,7 @@ export function itemOf(book: Book, id: string, commit: Commit): ItemRecord | und
 }
 
 export function groupOf(book: Book, id: string, commit: Commit): GroupRecord {
+  if (commit.opening === id) openForReal(book, commit)
   const last = commit.group ?? commit.guarded?.group
   const isSame = last !== undefined && last.id === id && !last.isGone && last.keepUntil > commit.now
   const group = isSame ? last : book.ensureGroup(id, commit.now)
@@ -46,4 +51,32 @@ export function moveGroup(book: Book, groupId: string, by: number, commit: Commi
   group.keepMs = commit.keepMs
   if (group.movedBy < 0) commit.moved.push(group)
   group.movedBy = commit.index
+}
+
+/** The group that was being opened is needed as a record after all. */
+export function openForReal(book: Book, commit: Commit): void {
+  const { opening } = commit
+  commit.opening = undefined
+  if (opening !== undefined) moveGroup(book, opening, 1, commit)
+}
+
+export function openGroup(book: Book, { groupId, by }: Of<'openGroup'>, commit: Commit): void {
+  const isFirst = by === 1 && commit.absent !== undefined && commit.opening === undefined
+  if (isFirst && !book.hasGroup(groupId, commit.now)) commit.opening = groupId
+  else moveGroup(book, groupId, by, commit)
+}
+
+export function closeGroup(book: Book, { groupId, by }: Of<'closeGroup'>, commit: Commit): void {
+  const lone = loneIn(groupId, commit)
+  if (lone?.lone !== 'open' || by !== 1) {
+    moveGroup(book, groupId, -by, commit)
+    return
+  }
+  lone.lone = 'leaving'
+  commit.left.push({ record: lone, by: commit.index })
+}
+
+/** The item that this settlement is about, if it is alone in that group. */
+export function loneIn(groupId: string, { guarded }: Commit): ItemRecord | undefined {
+  return guarded !== undefined && guarded.lone !== 'no' && guarded.envelope.groupId === groupId ? guarded : undefined
 }

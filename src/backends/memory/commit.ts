@@ -1,11 +1,12 @@
 import type { At } from '../../core/time.js'
 import type { ClosedGroup, CommitResult, Settlement } from '../../ports/settlement.js'
 import type { Book } from './book.js'
-import type { Commit } from './commit-step.js'
+import { type Commit, openForReal } from './commit-step.js'
 import { applyEffect } from './effects.js'
 import { tellGroupWatchers } from './elsewhere.js'
-import { FLAG, type GroupRecord } from './group-record.js'
+import { FLAG } from './group-record.js'
 import { guardResult } from './guards.js'
+import type { ItemRecord } from './item-record.js'
 import { DAY } from './kept-for.js'
 import { refusalOf } from './refusals.js'
 import { claimFire } from './schedules.js'
@@ -30,6 +31,8 @@ export function commitBatch(
     guarded: undefined,
     absent: undefined,
     group: undefined,
+    opening: undefined,
+    left: [],
     moved: [],
   }
   const results: CommitResult[] = []
@@ -60,6 +63,7 @@ function settleOne(book: Book, { guard, effects }: Settlement, maxItemBytes: num
   if (guard.by === 'fire') claimFire(book, guard.name, guard.at, now)
   commit.keepMs = keepMsOf(effects)
   for (let index = 0; index < effects.length; index += 1) applyEffect(book, effects[index]!, commit)
+  openForReal(book, commit)
   return APPLIED
 }
 
@@ -73,7 +77,15 @@ function keepMsOf(effects: Settlement['effects']): number {
 }
 
 /** Compares the counts with 0 once the whole batch has moved them: what one closes and the next opens stays open. */
-function closeGroups(book: Book, { moved, now }: Commit, results: CommitResult[]): void {
+function closeGroups(book: Book, { moved, left, now }: Commit, results: CommitResult[]): void {
+  for (const { record, by } of left) {
+    if (record.lone === 'leaving') closeLone(book, record, by, now, results)
+    else if (record.group !== undefined && record.group.movedBy < 0) {
+      // Others came into the group after it had left.
+      record.group.movedBy = by
+      moved.push(record.group)
+    }
+  }
   for (const group of moved) {
     const by = group.movedBy
     group.movedBy = -1
@@ -85,19 +97,30 @@ function closeGroups(book: Book, { moved, now }: Commit, results: CommitResult[]
     if (group.done !== undefined) continue
     group.done = FLAG
     book.keepGroup(group, now + group.keepMs)
-    const result = results[by]
-    const closed = result?.kind === 'applied' ? result.closed : []
-    const one = closedGroup(book, group, now)
-    results[by] = { kind: 'applied', closed: closed.length === 0 ? [one] : [...closed, one] }
+    addClosed(results, by, closedGroup(book, group.id, group.value, group.watchers !== undefined, now))
     tellGroupWatchers(book, group)
     book.shelf.signals.closed(group.id)
   }
 }
 
-function closedGroup(book: Book, { id: groupId, value, watchers }: GroupRecord, now: At): ClosedGroup {
+function closeLone(book: Book, record: ItemRecord, by: number, now: At, results: CommitResult[]): void {
+  const { groupId, waiter } = record.envelope
+  record.lone = 'closed'
+  addClosed(results, by, closedGroup(book, groupId, record.loneValue, waiter !== undefined, now))
+  if (waiter !== undefined) book.shelf.signals.tellGroup(waiter, groupId)
+  book.shelf.signals.closed(groupId)
+}
+
+function addClosed(results: CommitResult[], by: number, one: ClosedGroup): void {
+  const result = results[by]
+  const closed = result?.kind === 'applied' ? result.closed : []
+  results[by] = { kind: 'applied', closed: closed.length === 0 ? [one] : [...closed, one] }
+}
+
+function closedGroup(book: Book, groupId: string, value: string | undefined, isAwaited: boolean, now: At): ClosedGroup {
   const { keys } = book.shelf
   // A waiter on the plain path leaves a key.
-  const watched = watchers !== undefined || (keys.size > 0 && keys.text(book.names.wait(groupId), now) !== undefined)
+  const watched = isAwaited || (keys.size > 0 && keys.text(book.names.wait(groupId), now) !== undefined)
   if (!watched) return value === undefined ? { groupId } : { groupId, value }
   return value === undefined ? { groupId, watched } : { groupId, value, watched }
 }

@@ -1,7 +1,7 @@
 import { unreachable } from '../../core/unreachable.js'
 import type { Effect } from '../../ports/settlement.js'
 import type { Book } from './book.js'
-import { type Commit, groupOf, moveGroup, type Of } from './commit-step.js'
+import { type Commit, closeGroup, groupOf, loneIn, type Of, openGroup } from './commit-step.js'
 import { FLAG } from './group-record.js'
 import { cancel, erase, finish, park, push, recordAttempt, release, reopen, retryAt } from './item-effects.js'
 import { setSchedule } from './schedules.js'
@@ -34,10 +34,10 @@ export function applyEffect(book: Book, effect: Effect, commit: Commit): void {
       erase(book, effect, commit)
       return
     case 'openGroup':
-      moveGroup(book, effect.groupId, effect.by, commit)
+      openGroup(book, effect, commit)
       return
     case 'closeGroup':
-      moveGroup(book, effect.groupId, -effect.by, commit)
+      closeGroup(book, effect, commit)
       return
     case 'contribute':
       contribute(book, effect, commit)
@@ -75,6 +75,11 @@ export function applyEffect(book: Book, effect: Effect, commit: Commit): void {
 }
 
 function contribute(book: Book, { groupId, value, final }: Of<'contribute'>, commit: Commit): void {
+  const lone = loneIn(groupId, commit)
+  if (lone !== undefined && lone.lone !== 'closed' && lone.loneValue === undefined && !final) {
+    lone.loneValue = value
+    return
+  }
   const group = groupOf(book, groupId, commit)
   if (group.final !== undefined) return
   group.value = value

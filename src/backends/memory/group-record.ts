@@ -45,3 +45,15 @@ export function groupValue(group: GroupRecord | undefined): GroupValue {
   const locked = final !== undefined
   return value === undefined ? { final: locked, version } : { value, final: locked, version }
 }
+
+/** The group that an item is while it is alone in it. */
+export function loneGroup({ lone, loneValue }: LoneItem): GroupValue & { readonly open: number } {
+  const open = lone === 'open' ? 1 : 0
+  if (loneValue === undefined) return { open, final: false, version: 0 }
+  return { open, value: loneValue, final: false, version: 1 }
+}
+
+interface LoneItem {
+  readonly lone: string
+  readonly loneValue: string | undefined
+}

@@ -12,6 +12,7 @@ export function guardResult(book: Book, guard: Guard, commit: Commit): CommitRes
   commit.guarded = undefined
   commit.absent = undefined
   commit.group = undefined
+  commit.opening = undefined
   switch (guard.by) {
     case 'lease': {
       const { id, token } = guard.lease

@@ -13,6 +13,7 @@ import { durationOf } from './time.js'
 export function push(book: Book, effect: Of<'push'>, commit: Commit): void {
   const { item, heldBy } = effect
   const { now } = commit
+  const isAlone = commit.absent === item.id && commit.opening === item.groupId
   if (commit.absent === item.id) commit.absent = undefined
   else if (book.item(item.id, now) !== undefined) {
     // There already, so it is not pushed: its group must not wait for it, though it was counted with its siblings.
@@ -31,8 +32,13 @@ export function push(book: Book, effect: Of<'push'>, commit: Commit): void {
   message.gate = gate
   queue.enter(message, now)
   const record = book.add(item, message, queue)
-  if (commit.group?.id === item.groupId) record.group = commit.group
-  if (item.waiter !== undefined) groupOf(book, item.groupId, commit).watch(item.waiter)
+  if (isAlone) {
+    commit.opening = undefined
+    book.setAlone(record)
+  } else {
+    if (item.waiter !== undefined) groupOf(book, item.groupId, commit).watch(item.waiter)
+    if (commit.group?.id === item.groupId) record.group = commit.group
+  }
   if (heldBy === undefined) {
     signals.ready(queue, dueAt, now)
     return

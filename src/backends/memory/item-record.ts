@@ -46,6 +46,12 @@ export class Extras {
   facets: Facet[] | undefined = undefined
 }
 
+/**
+ * An item that is alone in its group is its group: no record is made for that until somebody else comes in. `leaving`: the
+ * batch under way has taken it out, and may yet put others in.
+ */
+export type Lone = 'no' | 'open' | 'leaving' | 'closed'
+
 /** How many runs of one item are remembered: one that is deferred for ever must not grow for ever. */
 const MAX_ATTEMPTS = 100
 
@@ -58,6 +64,9 @@ export class ItemRecord implements MessageOwner {
   envelope: Envelope
   status: Status = 'pending'
   message: Message | undefined = undefined
+  lone: Lone = 'no'
+  /** The value of the group that it is. */
+  loneValue: string | undefined = undefined
   /** Its group, where it was at hand when the item came: its end finds it without a search. */
   group: GroupRecord | undefined = undefined
   fence = 0

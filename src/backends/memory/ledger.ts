@@ -3,7 +3,7 @@ import type { Book } from './book.js'
 import { claimItems } from './claim.js'
 import { commitBatch } from './commit.js'
 import { extendLeases } from './extend.js'
-import { groupValue } from './group-record.js'
+import { groupValue, loneGroup } from './group-record.js'
 import { inspectBook } from './inspect.js'
 import type { Time } from './time.js'
 import { viewOf } from './view-of.js'
@@ -31,6 +31,8 @@ export function memoryLedger(book: Book, maxItemBytes: number, time: Time): Ledg
     groups: async (ids) => {
       const now = time.wall()
       return ids.map((id) => {
+        const lone = book.loneItem(id, now)
+        if (lone !== undefined) return loneGroup(lone)
         const group = book.group(id, now)
         return group === undefined ? undefined : { ...groupValue(group), open: group.open }
       })
@@ -38,7 +40,8 @@ export function memoryLedger(book: Book, maxItemBytes: number, time: Time): Ledg
     watch: async (inbox, { ids, groups }) => {
       const now = time.wall()
       for (const id of ids) book.item(id, now)?.watch(inbox)
-      for (const id of groups) book.group(id, now)?.watch(inbox)
+      // Whoever asks reads again afterwards: a group that has closed needs no watcher.
+      for (const id of groups) if (book.loneItem(id, now)?.lone !== 'closed') book.group(id, now)?.watch(inbox)
     },
     onReady: (wake) => signals.onReady(wake),
     onInbox: (inbox, hear) => signals.onInbox(inbox, hear),

@@ -219,7 +219,9 @@ describe('a settlement whose port fails', () => {
     for (const powers of ['all', 'seed', 'minimal'] as const) {
       const made = await running(powers)
       made.ports.fault = ({ name, given }) =>
-        name.startsWith('increment') || String(given[0]).includes('settled:') ? 'before' : undefined
+        name.startsWith('increment') || (name === 'setIfNotExists' && String(given[0]).includes('settled:'))
+          ? 'before'
+          : undefined
       expect(await made.commit(finish(made.held, '1'))).toMatchObject({ kind: 'failed' })
       expect(await made.commit(release(made.held))).toMatchObject({ kind: 'applied' })
       made.ports.fault = () => undefined
@@ -376,6 +378,87 @@ describe('two runs of one item', () => {
     const [held] = await made.claim()
     expect(made.errors).toMatchObject([{ phase: 'commit' }])
     expect(await made.commit(finish(held!, '1'))).toMatchObject({ kind: 'applied' })
+  })
+})
+
+describe('what comes late to a plain store, which fences nobody', () => {
+  /** Two processes; the first has lost its lease to the second without having heard of it. */
+  async function overtaken(powers: Powers) {
+    const made = await running(powers)
+    await made.clock.advance(30_001)
+    const other = made.again()
+    const [second] = await made.claim({ ledger: other })
+    return { ...made, other, second: second! }
+  }
+
+  it('a start is not believed once the item has left its group', async () => {
+    for (const powers of ['all', 'seed', 'minimal'] as const) {
+      const { other, second, ports, get } = await overtaken(powers)
+      const started = await get('state:a')
+      expect((await other.commit([finish(second, '1')]))[0]).toMatchObject({ kind: 'applied' })
+      await ports.store.set('work:state:a', started!)
+      expect((await other.read(['a']))[0]).toMatchObject({ status: 'success', result: '1' })
+    }
+  })
+
+  it('a plan is refused when another run of the item has carried out its own', async () => {
+    for (const powers of ['all', 'seed', 'minimal'] as const) {
+      const { other, second, commit, held, ports, claim } = await overtaken(powers)
+      const plan = children(second, ['c'])
+      expect((await other.commit([finish(second, '1', plan)]))[0]).toMatchObject({ kind: 'applied' })
+      // Suppose the first looked before any of that happened, and heard only now.
+      const { get, getMany } = ports.store
+      Object.assign(ports.store, {
+        get: async (key: string) => (/run:|settled:|state:/.test(key) ? undefined : get(key)),
+        ...(getMany === undefined
+          ? {}
+          : {
+              getMany: async (keys: readonly string[]) =>
+                (await getMany(keys)).map((text, i) => (/run:|settled:|state:/.test(keys[i]!) ? undefined : text)),
+            }),
+      })
+      expect(await commit(finish(held, '"late"', children(held, ['late'])))).toEqual({ kind: 'stale' })
+      Object.assign(ports.store, { get, ...(getMany === undefined ? {} : { getMany }) })
+      expect((await claim({ ledger: other })).map(({ lease }) => lease.id)).toEqual(['c'])
+    }
+  })
+
+  it('a look that took longer than the lease is not trusted: there is another one', async () => {
+    const { other, second, commit, held, ports, clock, dead } = await overtaken('seed')
+    const { get } = ports.store
+    let isSlow = true
+    Object.assign(ports.store, {
+      get: async (key: string) => {
+        if (!isSlow) return get(key)
+        isSlow = false
+        await clock.sleep(20_000)
+        return undefined
+      },
+    })
+    const late = commit(park(held))
+    await other.commit([finish(second, '1')])
+    await clock.advance(20_000)
+    expect(await late).toEqual({ kind: 'stale' })
+    expect(dead).toEqual([])
+    expect((await other.read(['a']))[0]).toMatchObject({ status: 'success', result: '1' })
+  })
+
+  it('a call that hangs holds up no other', async () => {
+    const made = world('all')
+    await made.ledger.commit(['a', 'b'].map((id) => enqueue(item(id))))
+    const [a, b] = await made.claim()
+    const { setMany } = made.ports.store
+    let hangs = true
+    Object.assign(made.ports.store, {
+      setMany: (...given: Parameters<NonNullable<typeof setMany>>) => {
+        if (!hangs) return setMany?.(...given)
+        hangs = false
+        return new Promise<void>(() => undefined)
+      },
+    })
+    void made.commit(finish(a!, '1'))
+    await made.clock.settle()
+    expect(await made.commit(finish(b!, '1'))).toMatchObject({ kind: 'applied' })
   })
 })
 
