@@ -1,3 +1,4 @@
+import { OptionTypeError } from './options.js'
 import type { At, Ms } from './time.js'
 
 /**
@@ -13,6 +14,8 @@ export interface Clock {
   after(ms: Ms, run: () => void): () => void
   /** Resolves after `ms`; rejects with the signal's reason as soon as that aborts. */
   sleep(ms: Ms, signal?: AbortSignal): Promise<void>
+  /** Its timers run in real time: whoever waits for one has to keep the process alive. */
+  readonly isReal?: true
 }
 
 /** Chance as a port: a number in `[0, 1)`. */
@@ -24,25 +27,37 @@ export const MAX_TIMER_MS = 2_147_483_647
 /** Real time. Its timers do not keep the process alive: whoever has a reason to stay awake holds it explicitly. */
 export const systemClock: Clock = Object.freeze({
   now: () => Date.now(),
+  isReal: true as const,
   monotonic: () => performance.now(),
   after: afterRealTime,
   sleep: (ms: Ms, signal?: AbortSignal) => sleepOn(afterRealTime, ms, signal),
 })
 
 /**
- * Lifts the seed's `now: () => number` to a clock: its time, real timers. A `Clock` is returned as it is.
+ * Lifts a plain `now: () => number` to a clock: its time, real timers. A `Clock` is returned as it is.
  * The monotonic time follows `now` and holds still while `now` goes backwards, so that leases measured on it neither
  * stretch nor expire at once when somebody sets the clock.
  */
 export function clockFrom(now: (() => At) | Clock): Clock {
-  if (typeof now !== 'function') return now
+  if (typeof now !== 'function') {
+    if (isClock(now)) return now
+    throw new OptionTypeError('clockFrom(now)', 'a function that returns epoch ms, or a Clock', now)
+  }
   if (now === Date.now) return systemClock
   return Object.freeze({
     now,
+    isReal: true as const,
     monotonic: neverBackwards(now),
     after: afterRealTime,
     sleep: (ms: Ms, signal?: AbortSignal) => sleepOn(afterRealTime, ms, signal),
   })
+}
+
+/** Whether it has every method of a clock. */
+export function isClock(value: unknown): value is Clock {
+  if (typeof value !== 'object' || value === null) return false
+  const clock = value as Partial<Clock>
+  return [clock.now, clock.monotonic, clock.after, clock.sleep].every((method) => typeof method === 'function')
 }
 
 /** Guards against time going backwards: what it returns never decreases; a backward jump is absorbed, not replayed. */

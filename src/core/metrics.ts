@@ -128,7 +128,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       const family = families.get(name)
       return family && findSeries(family.root, labels)?.read()
     },
-    subscribe: feed.subscribe,
+    subscribe: (listener) => feed.subscribe(functionOption('metrics.subscribe(listener)', listener)),
   }
 }
 
@@ -147,7 +147,10 @@ function resolveMetricsOptions(options: MetricsOptions) {
     bounds: buckets ?? (quantiles.length > 0 ? DEFAULT_BUCKETS : undefined),
     quantiles,
     schedule: functionOption<(flush: () => void) => void>('createMetrics.schedule', given.schedule, queueMicrotask),
-    onError: given.onError,
+    onError:
+      given.onError === undefined
+        ? undefined
+        : functionOption<(error: unknown) => void>('createMetrics.onError', given.onError),
   }
 }
 

@@ -1,5 +1,6 @@
+import type { Clock } from '../core/clock.js'
 import { MillraceError } from '../core/error.js'
-import type { Maybe } from '../core/time.js'
+import type { Maybe, Ms } from '../core/time.js'
 
 /** Options of {@link GroupCommit}. */
 export interface GroupCommitOptions<T, R> {
@@ -15,6 +16,11 @@ export interface GroupCommitOptions<T, R> {
    * what comes after it; with `Infinity` only what is added in the same turn travels together. Default: 1.
    */
   readonly maxUnderWay?: number
+  /**
+   * How long a batch may be under way. After that its items reject with `OUTCOME_UNKNOWN` and the next batch leaves, so that
+   * a call which is never answered does not hold up the others for ever. Default: no limit.
+   */
+  readonly patience?: { readonly ms: Ms; readonly clock: Clock }
   /** Most items that wait to be sent; what is under way does not count. Default: 10 000. */
   readonly maxUnsent?: number
   /** Most bytes that wait to be sent, as counted by `sizeOf`. Default: 16 MiB. */
@@ -33,6 +39,18 @@ export class BufferFullError extends MillraceError {
         'backend takes them. Wait until earlier ones are accepted before adding more, add fewer at once, ' +
         `or raise ${limit}.`,
       { facts: { limit, most, waiting, added } },
+    )
+  }
+}
+
+/** A batch was not answered in time. It may have been applied, or may still be: only a repetition that is harmless is safe. */
+export class OutcomeUnknownError extends MillraceError {
+  constructor(afterMs: Ms) {
+    super(
+      'OUTCOME_UNKNOWN',
+      `The backend did not answer within ${afterMs} ms, so nobody knows whether this was written. Repeat it under the same ` +
+        'id (that is harmless), or look whether it is there.',
+      { facts: { afterMs } },
     )
   }
 }
@@ -158,11 +176,24 @@ export class GroupCommit<T, R> {
       return
     }
     if (!isLater(reply)) this.#settle(waiters, items.length, reply, undefined)
-    else
-      reply.then(
-        (results) => this.#settle(waiters, items.length, results, undefined),
-        (error: unknown) => this.#settle(waiters, items.length, undefined, error),
-      )
+    else this.#await(reply, waiters, items.length)
+  }
+
+  /** Answered once: by the reply, or when patience ends. */
+  #await(reply: Promise<readonly R[]>, waiters: readonly Waiter<R>[], count: number): void {
+    const { patience } = this.#options
+    let isOpen = true
+    const answer = (results: readonly R[] | undefined, error: unknown): void => {
+      if (!isOpen) return
+      isOpen = false
+      cancel?.()
+      this.#settle(waiters, count, results, error)
+    }
+    const cancel = patience?.clock.after(patience.ms, () => answer(undefined, new OutcomeUnknownError(patience.ms)))
+    reply.then(
+      (results) => answer(results, undefined),
+      (error: unknown) => answer(undefined, error),
+    )
   }
 
   /** The next batch: everything, or as many whole runs as fit. */

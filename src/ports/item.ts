@@ -1,21 +1,13 @@
 import type { FailureClass } from '../core/failure.js'
+import type { RetryPolicy } from '../core/retry-policy.js'
 import type { At, Ms } from '../core/time.js'
 
-/** The seed's words for where an item stands. `failed` exists in the public type; nothing ever writes it. */
+/** The words of `@ayepi/work` for where an item stands. `failed` exists in the public type; nothing ever writes it. */
 export type Status = 'pending' | 'running' | 'success' | 'dead'
 
 /** How an item ended. The first two are successes; the rest say why it is dead. */
 export type Ending = 'done' | 'dropped' | DeadEnding
 export type DeadEnding = 'exhausted' | 'aborted' | 'expired' | 'cancelled' | 'crashed' | 'unroutable'
-
-/** The part of a retry policy that travels with an item. */
-export interface RetryPolicy {
-  readonly attempts: number
-  readonly base: Ms
-  readonly factor: number
-  readonly max: Ms
-  readonly jitter: number
-}
 
 /**
  * One item as it stands on a queue: plain JSON, a wire contract. Backends read the named fields into columns and keep

@@ -1,7 +1,7 @@
 import type { FailureClass } from '../core/failure.js'
 import type { At, Maybe, Ms } from '../core/time.js'
 import type { Attempt, Claimed, Ending, Envelope, EnvelopeHead, Hold, Lease, Status } from './item.js'
-import type { CommitResult, GroupValue, Settlement } from './settlement.js'
+import type { ClosedGroup, CommitResult, GroupValue, Settlement } from './settlement.js'
 import type { ItemStateWord } from './words.js'
 
 export interface ClaimAsk {
@@ -25,6 +25,8 @@ export interface ClaimReply {
   readonly unreadable?: readonly { readonly queue: string; readonly body: string }[]
   /** Items that arrived before their time and were pushed again with what is left. Only on plain queues. */
   readonly rescheduled?: readonly { readonly envelope: Envelope; readonly byMs: Ms }[]
+  /** Groups that closed while this claim completed what a dead process had begun. */
+  readonly closed?: readonly ClosedGroup[]
   /** Queues that could not be asked. The others were. */
   readonly failed?: readonly { readonly queue: string; readonly error: unknown }[]
 }

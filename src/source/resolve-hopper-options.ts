@@ -135,6 +135,7 @@ function resolveLoop(given: HopperOptions, name: string, clock: Clock): LoopOpti
     }),
     drainMs: numberOption('hopper.deadlineMs', given.deadlineMs, { min: 0, default: 30_000 }),
     graceMs: numberOption('hopper.abortGraceMs', given.abortGraceMs, { min: 0, default: 1_000 }),
+    givesBackWhatRuns: true,
     idlePollMs: 1_000,
   })
 }

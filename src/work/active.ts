@@ -39,6 +39,13 @@ export class ActiveSet {
     return this.#runAt.get(delivery) !== undefined
   }
 
+  /** What runs here, by id, with when it began. */
+  running(): Map<string, number> {
+    const running = new Map<string, number>()
+    for (const [{ item }, runAt] of this.#runAt) if (runAt !== undefined) running.set(item.envelope.id, runAt)
+    return running
+  }
+
   list(): ActiveWork[] {
     return [...this.#runAt].map(([{ item }, runAt]) => {
       const { id, type, groupId, attempt, priority, group } = item.envelope

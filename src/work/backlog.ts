@@ -14,7 +14,7 @@ export function openBacklog({ o, ports, registry, recorder }: Shared): Backlog {
   const { onBacklog, backlogAfterMs, backlogEveryMs } = o.given
   if (onBacklog === undefined || backlogAfterMs === undefined) return SILENT
   const tell = async (backedUpForMs: Ms) => {
-    const sizes = await Promise.all([ports.queue, ...registry.queues].map(sizeOf))
+    const sizes = await Promise.all([...new Set([ports.queue, ...registry.queues])].map(sizeOf))
     const known = sizes.filter((size) => size !== undefined)
     const queued = known.length === 0 ? undefined : known.reduce((sum, size) => sum + size, 0)
     onBacklog({ active: recorder.active.size, backedUpForMs, queued })

@@ -37,10 +37,17 @@ export function fold(
     if (isFinal) break
     const { append, final } = node.options ?? {}
     const next = append === undefined ? node.value : append(value === undefined ? undefined : codec.parse(value))
-    value = codec.stringify(next)
+    value = textOf(codec, next)
     isFinal = final === true
     hasChanged = true
   }
   if (!hasChanged || value === undefined) return []
   return [{ value, final: isFinal, ...(needsFold(nodes) ? { expect: now?.version ?? 0 } : {}) }]
+}
+
+/** A codec that gives no text would lose the value of the group without a word. */
+function textOf(codec: JsonCodec, value: unknown): string {
+  const text: unknown = codec.stringify(value)
+  if (typeof text === 'string') return text
+  throw new TypeError(`the codec of the system must return a string from stringify, and returned ${typeof text}`)
 }

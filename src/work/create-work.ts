@@ -8,6 +8,7 @@ import type { Backend, Ports } from '../ports/ports.js'
 import type { ActiveWork } from './active.js'
 import { Engine } from './engine.js'
 import { Registry, UnknownTypeError } from './registry.js'
+import { checkWork } from './result-tree.js'
 import { resolveSystemOptions, type WorkSystemOptions } from './system-options.js'
 import type {
   AnyWorkBuilder,
@@ -94,6 +95,8 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
     return engine.enqueue(builder(second), third)
   }
   const enqueueMany = async (works: readonly Work[], each?: WorkInstanceOptions) => {
+    // All or none: what is no work is found before the first is sent.
+    for (const work of works) checkWork(work)
     const handles = works.map((work) => engine.enqueue(work, each))
     await Promise.all(handles.map((handle) => handle.accepted()))
     // A handle is thenable: returned bare from an async function it would be awaited. In a list it is not.

@@ -33,7 +33,11 @@ export function defineWork<Name extends string, I, R extends WorkResult<unknown,
   checkWorkOptions(name, options)
   const def: WorkDefinition<Name, I> = Object.freeze({
     type: name,
-    options: Object.freeze({ ...options }),
+    // Copies: what the caller does with his objects afterwards does not change the type.
+    options: Object.freeze({
+      ...options,
+      ...(options.retry === undefined ? {} : { retry: Object.freeze({ ...options.retry }) }),
+    }),
     run: handler as WorkHandler<I>, // A handler's own result type is one of the results there are.
   })
   const build = (input: I): Work<Name, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>> => new BuiltWork(def, input)

@@ -1,84 +1,160 @@
 import type { Ms } from '../core/time.js'
 import type { Claimed } from '../ports/item.js'
 import type { Admission, Carry } from '../source/loop/admission.js'
-import type { Delivery } from '../source/loop/delivery.js'
+import { Delivery } from '../source/loop/delivery.js'
 import type { Feed, Pulled } from '../source/loop/feed.js'
 import type { WorkSettling } from './runner.js'
 
+/** An item that this process holds from birth, on its way from its acceptance to its turn. */
+interface Held {
+  readonly item: Claimed
+  readonly askedMs: Ms
+  /** Present once the loop carries it: from then on its lease is kept alive. */
+  delivery?: Delivery<Claimed>
+  /** Present once its turn has come: told when its handler has ended. */
+  executed?: () => void
+}
+
 /**
- * The way of work that skips the queue: its own process holds it from birth and runs it at once, with the same heartbeat,
- * settlement and draining as everything else, because it goes through the same loop.
+ * The way of work that skips the queue: its own process holds it from birth, with the same heartbeat, settlement and
+ * draining as everything else, because it goes through the same loop; it runs when its doer has a place for it.
  */
 export class Direct {
-  #given: { readonly item: Claimed; readonly askedMs: Ms; readonly executed: () => void }[] = []
-  readonly #executed = new Map<Claimed, () => void>()
+  readonly #ledger: Feed<Claimed, WorkSettling>
+  readonly #monotonic: () => Ms
+  readonly #onError: (error: unknown) => void
+  /** Everything between its acceptance and its start. */
+  readonly #held = new Map<Claimed, Held>()
+  #given: Held[] = []
+  #carry: Carry<Claimed> | undefined
   #pulling: { readonly resolve: (pulled: Pulled<Claimed>) => void; readonly reject: (e: unknown) => void } | undefined
-  #stopping: AbortSignal | undefined
+  #heard: AbortSignal | undefined
+  #isEnding = false
 
-  /** Runs an item that this process holds, at most since `askedMs`. Resolves when its handler has ended, settled or not. */
-  run(item: Claimed, askedMs: Ms): Promise<void> {
+  constructor(ledger: Feed<Claimed, WorkSettling>, monotonic: () => Ms, onError: (error: unknown) => void) {
+    this.#ledger = ledger
+    this.#monotonic = monotonic
+    this.#onError = onError
+  }
+
+  /** Takes an item that is ours, at most since `askedMs`: it is kept alive until its turn comes. */
+  hold(item: Claimed, askedMs: Ms): void {
+    const held: Held = { item, askedMs }
+    this.#held.set(item, held)
+    this.#given.push(held)
+    // A run that ends fetches nothing any more, so that nobody would ever carry it.
+    if (this.#isEnding) this.#giveBack()
+    else this.#flush()
+  }
+
+  /** Its turn has come. Resolves when its handler has ended, settled or not, and at once if it was given back meanwhile. */
+  run(item: Claimed): Promise<void> {
+    const held = this.#held.get(item)
+    if (held === undefined) return Promise.resolve()
     return new Promise((executed) => {
-      this.#given.push({ item, askedMs, executed })
-      this.#flush()
+      held.executed = executed
+      this.#start(held)
     })
   }
 
   /** The ledger's feed with another way in. */
-  feed(ledger: Feed<Claimed, WorkSettling>): Feed<Claimed, WorkSettling> {
+  feed(): Feed<Claimed, WorkSettling> {
+    const ledger = this.#ledger
     return {
       pull: (_max, signal) =>
         new Promise((resolve, reject) => {
+          if (signal.aborted) {
+            reject(signal.reason)
+            return
+          }
           this.#pulling = { resolve, reject }
           this.#listen(signal)
           this.#flush()
         }),
       settle: ledger.settle,
       release: (deliveries, delayMs) => {
-        // Given back before it was offered: its place is free again.
-        for (const { item } of deliveries) this.#leave(item)?.()
+        for (const { item } of deliveries) this.#leave(item)
         return ledger.release(deliveries, delayMs)
       },
       ...(ledger.lease === undefined ? {} : { lease: ledger.lease }),
     }
   }
 
-  /** No policy: whoever hands an item in has a place for it already. */
+  /** No policy: whoever hands an item in has asked a doer for a place already. */
   admission(taken: (delivery: Delivery<Claimed>) => void): Admission<Claimed> {
-    let carry: Carry<Claimed> | undefined
     return {
       appetite: () => 512,
       offer: (delivery) => {
+        const held = this.#held.get(delivery.item)
         taken(delivery)
-        void carry!([delivery], this.#leave(delivery.item))
+        if (held !== undefined) {
+          held.delivery = delivery
+          this.#start(held)
+        }
         return 'taken'
       },
       attach: (given) => {
-        carry = given
+        this.#carry = given
+        this.#isEnding = false
       },
       onRoom: () => () => undefined,
       finish: () => undefined,
-      drain: () => [],
+      drain: () => {
+        const waiting = [...this.#held.values()].flatMap(({ delivery }) => delivery ?? [])
+        for (const { item } of waiting) this.#leave(item)
+        this.#end()
+        return waiting
+      },
     }
   }
 
-  #leave(item: Claimed): (() => void) | undefined {
-    const executed = this.#executed.get(item)
-    this.#executed.delete(item)
-    return executed
+  /** Once its turn has come and the loop carries it, whichever is the later. */
+  #start({ item, delivery, executed }: Held): void {
+    if (delivery === undefined || executed === undefined) return
+    this.#held.delete(item)
+    void this.#carry!([delivery], executed)
+  }
+
+  /** It will not run here: its place in the doer is free. */
+  #leave(item: Claimed): void {
+    const held = this.#held.get(item)
+    this.#held.delete(item)
+    held?.executed?.()
+  }
+
+  /** What the loop does not carry yet and will not carry any more. */
+  #giveBack(): void {
+    const given = this.#given
+    this.#given = []
+    if (given.length === 0) return
+    for (const { item } of given) this.#leave(item)
+    const now = this.#monotonic()
+    // If that fails it comes back when its lease lapses: late, not lost.
+    this.#ledger.release(given.map(({ item, askedMs }) => new Delivery(item, now, askedMs))).catch(this.#onError)
+  }
+
+  #end(): void {
+    this.#isEnding = true
+    this.#giveBack()
   }
 
   /** One listener per run of the loop, not one per look. */
   #listen(signal: AbortSignal): void {
-    if (this.#stopping === signal) return
-    this.#stopping = signal
-    signal.addEventListener('abort', () => this.#pulling?.reject(signal.reason), { once: true })
+    if (this.#heard === signal) return
+    this.#heard = signal
+    const onAbort = () => {
+      const pulling = this.#pulling
+      this.#pulling = undefined
+      this.#end()
+      pulling?.reject(signal.reason)
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
   }
 
   #flush(): void {
     if (this.#pulling === undefined || this.#given.length === 0) return
     const given = this.#given
     this.#given = []
-    for (const { item, executed } of given) this.#executed.set(item, executed)
     const pulling = this.#pulling
     this.#pulling = undefined
     const askedMs = Math.min(...given.map((one) => one.askedMs))

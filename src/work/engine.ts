@@ -1,4 +1,3 @@
-import { systemClock } from '../core/clock.js'
 import { keepAlive } from '../core/keep-alive.js'
 import { unreachable } from '../core/unreachable.js'
 import type { Claimed } from '../ports/item.js'
@@ -37,6 +36,7 @@ export class Engine {
     this.#waiting = new Waiting(this.#s)
     this.#loop = new WorkLoop(this.#s, {
       settled: (delivery, settling) => this.#settled(delivery, settling),
+      closed: (group) => this.#closed(group),
       moved: () => this.#holdProcess(),
     })
     this.#submitter = new Submitter(this.#s, (item, askedMs) => this.#loop.runDirectly(item, askedMs))
@@ -50,6 +50,7 @@ export class Engine {
     this.#isWanted = true
     // A start during a stop takes effect when that is over: two loops at once would be two workers.
     if (this.#running !== undefined || this.#stopping !== undefined) return
+    this.#waiting.open()
     this.#running = this.#loop.run().catch((error) => this.#s.failed(error, 'queue'))
     this.#holdProcess()
   }
@@ -68,13 +69,14 @@ export class Engine {
   }
 
   async list(): Promise<WorkState[]> {
-    const { ledger, known, o } = this.#s
+    const { ledger, known, o, recorder } = this.#s
     if (ledger.inspect === undefined) return known?.list() ?? []
+    const running = recorder.active.running()
     const states: WorkState[] = []
     let cursor: string | undefined
     do {
       const page = await ledger.inspect.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) })
-      states.push(...page.items.map(stateOf))
+      states.push(...page.items.map((view) => stateOf(view, running.get(view.envelope.id))))
       cursor = page.next
     } while (cursor !== undefined && states.length < o.maxStates)
     return states
@@ -94,6 +96,9 @@ export class Engine {
     const { envelope } = ran.item
     const at = this.#s.now()
     this.#s.recorder.settled(delivery, settling, at)
+    if (ran.outcome.kind === 'returned') {
+      for (const { item } of ran.outcome.children) this.#s.saw(item, { status: 'pending' })
+    }
     const saw = (state: Partial<WorkState> & Pick<WorkState, 'status'>) =>
       this.#s.saw(envelope, { runAt: ran.startedAt, ...state })
     switch (told.kind) {
@@ -135,7 +140,7 @@ export class Engine {
   /** The process stays while something runs, or while it owes what would die with it (`Ledger.unfinished`). */
   #holdProcess(): void {
     const { o, ledger, recorder } = this.#s
-    if (o.clock !== systemClock || o.given.keepAlive === false) return
+    if (o.clock.isReal !== true || o.given.keepAlive === false) return
     const isOwing = () => recorder.active.size > 0 || (ledger.unfinished?.() ?? 0) > 0
     if (this.#running !== undefined && (o.given.keepAlive === true || isOwing())) this.#hold ??= keepAlive()
     else {

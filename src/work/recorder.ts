@@ -3,8 +3,9 @@ import { unreachable } from '../core/unreachable.js'
 import type { Claimed, Envelope } from '../ports/item.js'
 import type { Delivery } from '../source/loop/delivery.js'
 import { ActiveSet } from './active.js'
+import { EventDesk } from './event-desk.js'
 import type { WorkEvent } from './events.js'
-import { Meters } from './meters.js'
+import { Meters, type TypeMeters } from './meters.js'
 import type { Registry } from './registry.js'
 import type { WorkSettling } from './runner.js'
 import type { ResolvedSystemOptions } from './system-options.js'
@@ -13,25 +14,32 @@ import type { ResolvedSystemOptions } from './system-options.js'
 export class Recorder {
   readonly active = new ActiveSet()
   readonly #meters: Meters
-  readonly #registry: Registry
-  readonly #onEvent: ((event: WorkEvent) => void) | undefined
-  readonly #hasListeners: boolean
+  readonly #events: EventDesk
 
   constructor(o: ResolvedSystemOptions, registry: Registry) {
     this.#meters = new Meters(o.metrics)
-    this.#registry = registry
-    this.#onEvent = o.given.onEvent
-    this.#hasListeners =
-      this.#onEvent !== undefined || [...registry.definitions].some((def) => def.options.onEvent !== undefined)
+    this.#events = new EventDesk(o.given.onEvent, registry)
+  }
+
+  /** The item is on its way to the backend: nothing is told of it before that is. */
+  queueing(id: string): void {
+    this.#events.owe(id)
+  }
+
+  /** It did not get there. */
+  notQueued(id: string): void {
+    this.#events.pay(id)
   }
 
   queued(item: Envelope, at: At): void {
+    this.#countQueued(item, at)
+    if (this.#events.hasListeners) this.#events.pay(item.id, queuedEvent(item, at))
+  }
+
+  #countQueued(item: Envelope, at: At): void {
     const meters = this.#meters.of(item.type)
     meters.queued.inc()
     meters.lastQueued.set(at)
-    if (this.#hasListeners) {
-      this.#emit(item.type, { kind: 'queued', ...ofItem(item), startAt: item.startAt, at })
-    }
   }
 
   taken(delivery: Delivery<Claimed>): void {
@@ -52,7 +60,20 @@ export class Recorder {
     meters.started.inc()
     meters.lastStarted.set(at)
     meters.waitTime.observe(Math.max(0, at - envelope.startAt))
-    if (this.#hasListeners) this.#emit(envelope.type, { kind: 'started', ...ofItem(envelope), at })
+    if (this.#events.hasListeners) this.#events.emit({ kind: 'started', ...ofItem(envelope), at })
+  }
+
+  /** Its outcome is on its way to the backend, with the children it queues. */
+  settling({ ran }: WorkSettling): void {
+    if (!this.#events.hasListeners) return
+    this.#events.owe(ran.item.envelope.id)
+    for (const id of childrenOf(ran.outcome)) this.#events.owe(id.item.id)
+  }
+
+  /** It did not get there: another run of the item will tell what becomes of it. */
+  notSettled({ ran }: WorkSettling): void {
+    this.#events.pay(ran.item.envelope.id)
+    for (const { item } of childrenOf(ran.outcome)) this.#events.pay(item.id)
   }
 
   /** It is no longer held here, whatever became of it. */
@@ -80,95 +101,81 @@ export class Recorder {
     meters.rescheduleTime.observe(byMs)
   }
 
+  /** Durable: the children first, since they were queued before their parent ended. */
   settled(delivery: Delivery<Claimed>, settling: WorkSettling, at: At): void {
     this.left(delivery)
-    const { ran, told } = settling
-    const { envelope } = ran.item
-    const meters = this.#meters.of(envelope.type)
-    const hasRun = ran.outcome.kind === 'returned' || ran.outcome.kind === 'threw'
-    const tookMs = Math.max(0, ran.endedAt - ran.startedAt)
-    const endsAfter = () => {
-      meters.totalTime.observe(Math.max(0, at - envelope.queueAt))
-      meters.attempts.observe(envelope.attempt)
-    }
-    switch (told.kind) {
-      case 'succeeded':
-        meters.succeeded.inc()
-        meters.successTime.observe(tookMs)
-        meters.lastSucceeded.set(at)
-        endsAfter()
-        if (this.#hasListeners) {
-          this.#emit(envelope.type, { kind: 'succeeded', ...ofItem(envelope), result: settling.value, at })
-        }
-        return
-      case 'retried':
-        meters.retried.inc()
-        if (this.#hasListeners) {
-          const { error, class: failure, rule } = told
-          this.#emit(envelope.type, {
-            kind: 'failed',
-            ...ofItem(envelope),
-            error,
-            class: failure,
-            rule,
-            willRetry: true,
-            at,
-          })
-        }
-        return
-      case 'dead':
-        meters.failed.inc()
-        meters.lastFailed.set(at)
-        if (hasRun) meters.errorTime.observe(tookMs)
-        endsAfter()
-        if (this.#hasListeners) {
-          const { error, class: failure, rule } = told
-          this.#emit(envelope.type, {
-            kind: 'failed',
-            ...ofItem(envelope),
-            error,
-            class: failure,
-            rule,
-            willRetry: false,
-            at,
-          })
-        }
-        return
-      case 'deferred':
-        meters.deferred.inc()
-        meters.delayTime.observe(told.delayMs)
-        if (this.#hasListeners) {
-          this.#emit(envelope.type, { kind: 'deferred', ...ofItem(envelope), runAt: told.runAt, at })
-        }
-        return
-      case 'expired':
-        meters.expired.inc()
-        if (this.#hasListeners) {
-          this.#emit(envelope.type, { kind: 'expired', ...ofItem(envelope), deadline: envelope.deadline ?? at, at })
-        }
-        return
-      default:
-        unreachable(told)
-    }
+    const { envelope } = settling.ran.item
+    const children = childrenOf(settling.ran.outcome)
+    for (const { item } of children) this.#countQueued(item, at)
+    count(this.#meters.of(envelope.type), settling, at)
+    if (!this.#events.hasListeners) return
+    for (const { item } of children) this.#events.say(queuedEvent(item, at))
+    this.#events.pay(envelope.id, eventOf(settling, at))
+    for (const { item } of children) this.#events.pay(item.id)
   }
 
   groupDone(groupId: string, result: unknown, at: At): void {
-    if (this.#onEvent !== undefined) this.#tell(this.#onEvent, { kind: 'group-done', groupId, result, at })
+    if (this.#events.hasListeners) this.#events.emit({ kind: 'group-done', groupId, result, at })
   }
+}
 
-  #emit(type: string, event: WorkEvent): void {
-    if (this.#onEvent !== undefined) this.#tell(this.#onEvent, event)
-    const own = this.#registry.find(type)?.options.onEvent
-    if (own !== undefined) this.#tell(own, event)
+function count(meters: TypeMeters, { ran, told }: WorkSettling, at: At): void {
+  const { envelope } = ran.item
+  const tookMs = Math.max(0, ran.endedAt - ran.startedAt)
+  switch (told.kind) {
+    case 'succeeded':
+      meters.succeeded.inc()
+      meters.successTime.observe(tookMs)
+      meters.lastSucceeded.set(at)
+      break
+    case 'dead':
+      meters.failed.inc()
+      meters.lastFailed.set(at)
+      if (ran.outcome.kind === 'threw') meters.errorTime.observe(tookMs)
+      break
+    case 'retried':
+      meters.retried.inc()
+      return
+    case 'deferred':
+      meters.deferred.inc()
+      meters.delayTime.observe(told.delayMs)
+      return
+    case 'expired':
+      meters.expired.inc()
+      return
+    default:
+      unreachable(told)
   }
+  meters.totalTime.observe(Math.max(0, ran.endedAt - envelope.queueAt))
+  meters.attempts.observe(envelope.attempt)
+}
 
-  #tell(listener: (event: WorkEvent) => void, event: WorkEvent): void {
-    try {
-      listener(event)
-    } catch {
-      // An observer; the work must not suffer from it.
+function eventOf({ ran, told, value }: WorkSettling, at: At): WorkEvent {
+  const { envelope } = ran.item
+  const of = { ...ofItem(envelope), at }
+  switch (told.kind) {
+    case 'succeeded':
+      return { kind: 'succeeded', ...of, result: value }
+    case 'retried':
+    case 'dead': {
+      const { error, class: failureClass, rule } = told
+      return { kind: 'failed', ...of, error, class: failureClass, rule, willRetry: told.kind === 'retried' }
     }
+    case 'deferred':
+      return { kind: 'deferred', ...of, runAt: told.runAt }
+    case 'expired':
+      return { kind: 'expired', ...of, deadline: envelope.deadline ?? at }
+    default:
+      return unreachable(told)
   }
+}
+
+function queuedEvent(item: Envelope, at: At): WorkEvent {
+  return { kind: 'queued', ...ofItem(item), startAt: item.startAt, at }
+}
+
+function childrenOf(outcome: WorkSettling['ran']['outcome']) {
+  return outcome.kind === 'returned' ? outcome.children : []
 }
 
 function ofItem(item: Envelope) {

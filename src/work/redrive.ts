@@ -18,6 +18,8 @@ export interface RedriveOptions {
   readonly visibility: Ms
   readonly now: () => At
   readonly keep: Retention
+  /** The ledger keeps the payloads of dead items, so that they can be reopened in place. */
+  readonly canReopen: boolean
   readonly queueOf: (type: string) => string
   /** The item as the ledger remembers it, where it does. */
   readonly read: (id: string) => Promise<ItemView | undefined>
@@ -37,59 +39,58 @@ export class Redrive {
     this.#o = options
   }
 
-  /** One round; true if it put anything back to work. */
-  async round(): Promise<boolean> {
-    if (this.#o.count === 0) return false
+  /** One round over at most `count` of them. */
+  async round(): Promise<void> {
     try {
       const pulled = await this.#o.dlq.pop(this.#o.count, this.#o.visibility)
-      const moved = await Promise.all(pulled.map((p) => this.#move(p)))
-      return moved.includes(true)
+      await Promise.all(pulled.map((p) => this.#move(p)))
     } catch (error) {
       this.#o.onError(error)
-      return false
     }
   }
 
-  async #move(pulled: PulledWork): Promise<boolean> {
+  async #move(pulled: PulledWork): Promise<void> {
     const { dlq, maxRedrives } = this.#o
     try {
       const dead = readEnvelope(pulled.body)
       if (dead === undefined) {
         await dlq.ack(pulled)
-        return false
+        return
       }
       const redrives = dead.redrives ?? 0
-      if (redrives >= maxRedrives) {
+      const view = await this.#o.read(dead.id)
+      // Only what ran out of attempts may do better another time: what was aborted, expired or cancelled is a person's.
+      const isHopeless = view?.status === 'dead' && view.ending !== undefined && view.ending !== 'exhausted'
+      if (redrives >= maxRedrives || isHopeless) {
         await dlq.fail(pulled, HOUR_MS)
-        return false
+        return
       }
       const item = renewed(dead, redrives, this.#o.now())
-      const result = await this.#o.commit(await this.#settlement(item))
+      const result = await this.#o.commit(this.#settlement(item, view))
       if (result.kind !== 'applied' && result.kind !== 'repeated') {
         throw result.kind === 'failed' ? result.error : new Error(`redrive of ${item.id} was ${result.kind}`)
       }
       await dlq.ack(pulled)
       if (result.kind === 'applied') this.#o.queued(item)
-      return result.kind === 'applied'
     } catch (error) {
       this.#o.onError(error)
-      return false
     }
   }
 
-  async #settlement(item: Envelope): Promise<Settlement> {
-    const view = await this.#o.read(item.id)
-    const { now, queueOf, keep } = this.#o
+  #settlement(item: Envelope, view: ItemView | undefined): Settlement {
+    const { now, queueOf, keep, canReopen } = this.#o
     const delayMs = Math.max(0, item.startAt - now())
     const reopened =
-      view === undefined ? undefined : act(view, 'redrive', { who: 'dlq', why: 'fed back', keep, delayMs })
+      view === undefined || !canReopen
+        ? undefined
+        : act(view, 'redrive', { who: 'dlq', why: 'fed back', keep, delayMs })
     return reopened ?? submit(item, queueOf(item.type), now())
   }
 }
 
 /** The dead item as a new one: the same id and group, its first attempt, and no deadline that has already passed. */
 function renewed(dead: Envelope, redrives: number, now: At): Envelope {
-  const startAt = now + (redrives === 0 ? 0 : Math.min(HOUR_MS, FIRST_WAIT_MS * 2 ** redrives))
+  const startAt = now + Math.min(HOUR_MS, FIRST_WAIT_MS * 2 ** redrives)
   const { deadline, ...rest } = dead
   return {
     ...rest,

@@ -34,18 +34,29 @@ export class UnknownTypeError extends MillraceError {
 export class Registry {
   readonly #defs = new Map<string, WorkDefinition<string, never>>()
   #names: ReadonlyMap<Queue, string> = new Map()
+  #hasListeners = false
 
   constructor(builders: readonly AnyWorkBuilder[]) {
     for (const { def } of builders) {
       const known = this.#defs.get(def.type)
       if (known !== undefined && known !== def) throw new DuplicateTypeError(def.type)
       this.#defs.set(def.type, def as WorkDefinition<string, never>)
+      this.#hasListeners ||= def.options.onEvent !== undefined
     }
   }
 
-  /** Takes in a type that was enqueued without being registered. Its queue must be one that is served already. */
-  learn(def: WorkDefinition<string, never> | undefined): WorkDefinition<string, never> | undefined {
-    if (def === undefined) return undefined
+  /**
+   * The definition of work that is enqueued here, `own` being the one it was built with. A type that was never registered
+   * is learnt; its queue must be one that is served already.
+   */
+  meet(type: string, own: WorkDefinition<string, never> | undefined): WorkDefinition<string, never> | undefined {
+    const known = this.#defs.get(type)
+    if (own === undefined || known === own) return known
+    if (known !== undefined) throw new DuplicateTypeError(type)
+    return this.#learn(own)
+  }
+
+  #learn(def: WorkDefinition<string, never>): WorkDefinition<string, never> {
     const { queue } = def.options
     if (queue !== undefined && !this.#names.has(queue)) {
       throw new MillraceError(
@@ -55,7 +66,13 @@ export class Registry {
       )
     }
     this.#defs.set(def.type, def)
+    this.#hasListeners ||= def.options.onEvent !== undefined
     return def
+  }
+
+  /** Some type listens to its own events. */
+  get hasListeners(): boolean {
+    return this.#hasListeners
   }
 
   get types(): readonly string[] {

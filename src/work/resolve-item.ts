@@ -2,9 +2,10 @@ import type { JsonCodec } from '../core/codec.js'
 import { MillraceError } from '../core/error.js'
 import { OptionRangeError, OptionTypeError, optionsObject } from '../core/options.js'
 import { getDefaultRetryOptions, RETRY_HOOKS } from '../core/retry-defaults.js'
+import type { RetryPolicy } from '../core/retry-policy.js'
 import { checkRetryPolicy, mergeRetryPolicies } from '../core/retry-policy.js'
 import type { At } from '../core/time.js'
-import type { Envelope, RetryPolicy } from '../ports/item.js'
+import type { Envelope } from '../ports/item.js'
 import { definitionOf } from './define-work.js'
 import type { Child } from './outcome.js'
 import type { Registry } from './registry.js'
@@ -17,6 +18,8 @@ export interface ItemRules {
   readonly codec: JsonCodec
   readonly retry: WorkRetry | undefined
   readonly newId: () => string
+  /** Merged policies by type, and the defaults they were merged on. */
+  readonly policies: Map<string, { readonly defaults: object; readonly policy: RetryPolicy }>
 }
 
 /** Where a new item belongs. */
@@ -54,12 +57,12 @@ export function resolveItem(
   place: Place,
   now: At,
 ): ResolvedItem {
-  const typed = (rules.registry.find(work.type) ?? rules.registry.learn(definitionOf(work)))?.options
+  const typed = rules.registry.meet(work.type, definitionOf(work))?.options
   const computed = typed?.options?.(work.input as never)
   if (given !== undefined) checkInstanceOptions('enqueue', given)
   if (computed !== undefined) checkInstanceOptions(`work "${work.type}" options(input)`, computed)
 
-  const runAt = given?.runAt ?? (given?.delay === undefined ? computed?.runAt : undefined)
+  const runAt = given?.runAt ?? computed?.runAt
   const startAt = runAt ?? now + (given?.delay ?? computed?.delay ?? typed?.delay ?? 0)
   const timeout = given?.timeout ?? computed?.timeout ?? typed?.timeout
   const deadline = given?.deadline ?? computed?.deadline ?? (timeout === undefined ? undefined : now + timeout)
@@ -75,7 +78,7 @@ export function resolveItem(
     startAt,
     attempt: 1,
     priority: given?.priority ?? computed?.priority ?? typed?.priority ?? 0,
-    retry: policyOf(rules.retry, typed?.retry, computed?.retry, given?.retry),
+    retry: policyOf(rules, work.type, computed?.retry, given?.retry),
   }
   // Absent fields stay absent, on the wire too: most items have none of these.
   if (group !== undefined) item.group = group
@@ -94,19 +97,21 @@ export function resolveItem(
   }
 }
 
-let lastPolicy: { readonly of: readonly unknown[]; readonly policy: RetryPolicy } | undefined
-
-/** The merged policy. The last one is kept: most items in a row have the same, and it is the same object for all. */
-function policyOf(...layers: readonly (WorkRetry | undefined)[]): RetryPolicy {
-  const of = [getDefaultRetryOptions(), ...layers]
-  if (lastPolicy?.of.every((layer, i) => layer === of[i])) return lastPolicy.policy
+/** The merged policy. Where only the type and the system have a say it is made once: their options never change. */
+function policyOf(rules: ItemRules, type: string, ...own: readonly (WorkRetry | undefined)[]): RetryPolicy {
+  const { registry, retry } = rules
+  const isUsual = own.every((layer) => layer === undefined)
+  const defaults = getDefaultRetryOptions()
+  const known = isUsual ? rules.policies.get(type) : undefined
+  if (known?.defaults === defaults) return known.policy
+  const layers = [retry, registry.find(type)?.options.retry, ...own]
   const { attempts, base, factor, max, jitter } = layers.reduce<RetryPolicy>(
     (merged, layer) =>
       layer === undefined ? merged : mergeRetryPolicies(merged, checkRetryPolicy('retry', layer, RETRY_HOOKS)),
-    getDefaultRetryOptions(),
+    defaults,
   )
   const policy = Object.freeze({ attempts, base, factor, max, jitter })
-  lastPolicy = { of, policy }
+  if (isUsual) rules.policies.set(type, { defaults, policy })
   return policy
 }
 

@@ -96,10 +96,15 @@ export function checkReturned(
 }
 
 /** Whether it is work, built and not yet enqueued. */
-export function isWork(value: unknown): value is Work {
+function isWork(value: unknown): value is Work {
   if (typeof value !== 'object' || value === null) return false
   const { id, type } = value as Partial<Work>
   return typeof id === 'string' && id !== '' && typeof type === 'string' && type !== '' && 'input' in value
+}
+
+/** Refuses what is no work, and says how work is made. */
+export function checkWork(value: unknown): void {
+  if (!isWork(value)) throw new TypeError('enqueue(work): work must come from a builder, like enqueue(add({ a: 1 }))')
 }
 
 /** One item or a list, checked. */

@@ -3,8 +3,9 @@ import type { JsonCodec } from '../core/codec.js'
 import { abortReason, isRetryAbort } from '../core/control-errors.js'
 import { MillraceError } from '../core/error.js'
 import { errorText } from '../core/error-text.js'
-import { FAILURE_CLASSES, type FailureClass, type Verdict } from '../core/failure.js'
+import type { Verdict } from '../core/failure.js'
 import { fingerprint } from '../core/fingerprint.js'
+import { getDefaultRetryOptions } from '../core/retry-defaults.js'
 import type { At, Maybe } from '../core/time.js'
 import type { Claimed } from '../ports/item.js'
 import type { CommitResult, GroupValue, Settlement } from '../ports/settlement.js'
@@ -188,7 +189,12 @@ export class Runner {
   ): Promise<FailureDecision | undefined> {
     const { id, type, attempt, retry } = item.envelope
     try {
-      const decision = await classifier(error, { id, type, attempt, attempts: retry?.attempts ?? 3 })
+      const decision = await classifier(error, {
+        id,
+        type,
+        attempt,
+        attempts: retry?.attempts ?? getDefaultRetryOptions().attempts,
+      })
       return decision === undefined || isDecision(decision) ? (decision ?? undefined) : undefined
     } catch (own) {
       this.#r.onError(own, 'commit')
@@ -218,13 +224,17 @@ function encodeResult(codec: JsonCodec, type: string, value: unknown): string {
 
 function overrule(verdict: Verdict, decision: Exclude<FailureDecision, 'retry' | 'abort'>, now: At): Verdict {
   if (typeof decision === 'string') return { ...verdict, class: decision, rule: 'onFailure' }
-  const deferTo = 'runAt' in decision ? decision.runAt : now + decision.delay
+  const { runAt, delay = 0 } = decision as { readonly runAt?: number; readonly delay?: number }
+  const deferTo = runAt ?? now + delay
   return { class: verdict.class, rule: 'onFailure', deferTo }
 }
 
+/** What an error may be said to be. `drop` is only ever a result. */
+const CLASSES_OF_ERRORS: readonly string[] = ['retryable', 'poison', 'invalidForState']
+
 function isDecision(value: unknown): value is FailureDecision {
   if (typeof value === 'string') {
-    return value === 'retry' || value === 'abort' || FAILURE_CLASSES.includes(value as FailureClass)
+    return value === 'retry' || value === 'abort' || CLASSES_OF_ERRORS.includes(value)
   }
   if (typeof value !== 'object' || value === null) return false
   const { delay, runAt } = value as { readonly delay?: unknown; readonly runAt?: unknown }

@@ -123,6 +123,8 @@ function threw(
       return settled(ran, effects, { kind: 'retried', error, class: verdict.class, rule: verdict.rule, delayMs })
     }
     case 'defer':
+      // A deferral is no failure: it has neither class nor error.
+      effects[0] = recordAttempt(ran)
       again(envelope.attempt, decision.delayMs, 'deferred')
       return settled(ran, effects, { kind: 'deferred', runAt: decision.to, delayMs: decision.delayMs })
     case 'giveUp': {

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { retry } from '../core/retry.js'
+import { tell } from '../core/tell.js'
 import type { At, Ms } from '../core/time.js'
 import { VERSION } from '../core/version.js'
 import { GroupCommit } from '../ports/group-commit.js'
@@ -15,6 +16,12 @@ import type { ItemRules } from './resolve-item.js'
 import { initialState, KnownStates } from './states.js'
 import type { ErrorPhase, ResolvedSystemOptions } from './system-options.js'
 import type { WorkState } from './work.js'
+
+/** More than any backend answers at once, and still a bound. */
+const PLAIN_COMMITS_UNDER_WAY = 256
+
+/** How long a commit may go unanswered: what takes longer than a lease is repeated, which its guard makes harmless. */
+export const commitPatienceMs = (visibility: Ms): Ms => Math.max(5_000, visibility)
 
 /** What the parts of one system have in common: its ledger, its clock in the backend's time, and where it reports. */
 export class Shared {
@@ -39,7 +46,7 @@ export class Shared {
     this.ledger = opened.ledger
     this.registry = registry
     registry.named(opened.names)
-    this.rules = { registry, codec: o.codec, retry: o.given.retry, newId: o.newId }
+    this.rules = { registry, codec: o.codec, retry: o.retry, newId: o.newId, policies: new Map() }
     const queues = [ports.queue, ...registry.queues].map((queue) => opened.names.get(queue) ?? 'default')
     this.worker = Object.freeze({
       id: o.newId(),
@@ -51,6 +58,9 @@ export class Shared {
     this.commits = new GroupCommit<Settlement, CommitResult>({
       flush: (batch) => this.#commit(batch),
       maxUnsent: o.maxUnsent,
+      // Plain ports batch for themselves, each its own calls: one that hangs holds up nobody else.
+      maxUnderWay: opened.ledger.atomic ? 1 : PLAIN_COMMITS_UNDER_WAY,
+      patience: { ms: commitPatienceMs(o.visibility), clock: o.clock },
     })
     this.recorder = new Recorder(o, registry)
     this.#known = opened.ledger.inspect === undefined ? new KnownStates(o.maxStates) : undefined
@@ -84,13 +94,7 @@ export class Shared {
   }
 
   /** Reports what is nobody's job failure. An observer that throws disturbs nobody. */
-  readonly failed = (error: unknown, phase: ErrorPhase): void => {
-    try {
-      this.o.given.onError?.(error, phase)
-    } catch {
-      // An observer; the work must not suffer from it.
-    }
-  }
+  readonly failed = (error: unknown, phase: ErrorPhase): void => tell(() => this.o.given.onError?.(error, phase))
 
   /** Where the backend cannot list, what this process sees is remembered instead. */
   get known(): KnownStates | undefined {

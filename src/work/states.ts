@@ -1,14 +1,19 @@
+import type { At } from '../core/time.js'
 import type { EnvelopeHead } from '../ports/item.js'
 import type { ItemView } from '../ports/ledger.js'
 import type { WorkState } from './work.js'
 
-/** An item as the public API shows it. `result` stays text here: whoever knows the type decodes it. */
-export function stateOf(view: ItemView): WorkState {
+/**
+ * An item as the public API shows it. `result` stays text here: whoever knows the type decodes it. What somebody holds and
+ * has not begun is pending; the ledger hears of a beginning with the next heartbeat, this process knows its own (`begunAt`).
+ */
+export function stateOf(view: ItemView, begunAt?: At): WorkState {
+  const runAt = view.runAt ?? (view.status === 'running' ? begunAt : undefined)
   return {
     ...initialState(view.envelope),
-    status: view.status,
+    status: view.status === 'running' && runAt === undefined ? 'pending' : view.status,
     ...(view.error === undefined ? {} : { error: view.error }),
-    ...(view.runAt === undefined ? {} : { runAt: view.runAt }),
+    ...(runAt === undefined ? {} : { runAt }),
     ...(view.endAt === undefined ? {} : { endAt: view.endAt }),
   }
 }

@@ -6,7 +6,7 @@ import type { Claimed, Envelope, Lease } from '../ports/item.js'
 import type { CommitResult } from '../ports/settlement.js'
 import { groupIdOf } from './define-work.js'
 import { EncodeError, type ResolvedItem, resolveItem } from './resolve-item.js'
-import { isWork } from './result-tree.js'
+import { checkWork } from './result-tree.js'
 import type { Shared } from './shared.js'
 import { submit, submitHeld } from './submit.js'
 import type { Receipt, Work, WorkInstanceOptions } from './work.js'
@@ -32,22 +32,25 @@ export interface Submission {
 
 const PENDING = Object.freeze({ status: 'pending' as const })
 
+/** Holds an item that this process owns, at most since `askedMs`; yields what to call when its turn has come. */
+export type HoldDirectly = (item: Claimed, askedMs: Ms) => () => Promise<void>
+
 /** Turns work into items and hands them to the backend. */
 export class Submitter {
   readonly #s: Shared
-  readonly #runDirectly: (item: Claimed, askedMs: Ms) => Promise<void>
+  readonly #holdDirectly: HoldDirectly
 
-  constructor(shared: Shared, runDirectly: (item: Claimed, askedMs: Ms) => Promise<void>) {
+  constructor(shared: Shared, holdDirectly: HoldDirectly) {
     this.#s = shared
-    this.#runDirectly = runDirectly
+    this.#holdDirectly = holdDirectly
   }
 
   /** Bad options throw; an input that cannot be encoded rejects, like a push that fails. */
   submit(work: Work, options: WorkInstanceOptions | undefined): Submission {
-    if (!isWork(work)) throw new TypeError('enqueue(work): work must come from a builder, like enqueue(add({ a: 1 }))')
+    checkWork(work)
     const { o } = this.#s
     const groupId = groupIdOf(work, o.newId)
-    const trace = o.given.trace?.()
+    const trace = this.#trace()
     const place = trace === undefined ? { groupId } : { groupId, trace }
     const resolve = () => resolveItem(this.#s.rules, work, options, place, this.#s.now())
     let item: ResolvedItem
@@ -64,6 +67,16 @@ export class Submitter {
     return { id: work.id, type: work.type, groupId, draft: isHeld ? undefined : item.item, batch, accepted }
   }
 
+  /** A tracer that fails must not keep work from being enqueued. */
+  #trace() {
+    try {
+      return this.#s.o.given.trace?.()
+    } catch (error) {
+      this.#s.failed(error, 'queue')
+      return undefined
+    }
+  }
+
   #send(item: ResolvedItem): Promise<Receipt> {
     return item.skipQueue ? this.#submitHeld(item) : this.#submit(item)
   }
@@ -78,7 +91,18 @@ export class Submitter {
   }
 
   async #submit({ item, queue }: ResolvedItem): Promise<Receipt> {
-    return this.#receipt(await this.#s.commits.add(submit(item, queue, item.queueAt)), item)
+    return this.#sent(item, this.#s.commits.add(submit(item, queue, item.queueAt)))
+  }
+
+  async #sent(item: Envelope, sent: Promise<CommitResult>): Promise<Receipt> {
+    const { recorder } = this.#s
+    recorder.queueing(item.id)
+    try {
+      return this.#receipt(await sent, item)
+    } finally {
+      // Told already, unless it was not accepted.
+      recorder.notQueued(item.id)
+    }
   }
 
   /** A doer takes it before it is written, so that a doer which refuses leaves nothing behind. */
@@ -88,18 +112,18 @@ export class Submitter {
     const heldBy = { worker: worker.id, token: newToken(), leaseMs: o.visibility }
     const lease: Lease = { id: item.id, queue, token: heldBy.token, fence: 1, until: item.queueAt + heldBy.leaseMs }
     const claimed: Claimed = { lease, envelope: item, lapses: 0, crashes: 0, started: true, deliveries: 1 }
-    let accept!: (isOurs: boolean) => void
-    const isOurs = new Promise<boolean>((resolve) => {
+    let accept!: (run: (() => Promise<void>) | undefined) => void
+    const accepted = new Promise<(() => Promise<void>) | undefined>((resolve) => {
       accept = resolve
     })
     const askedMs = o.clock.monotonic()
-    doer.do(async () => ((await isOurs) ? this.#runDirectly(claimed, askedMs) : undefined), hintsOf(item))
+    doer.do(async () => (await accepted)?.(), hintsOf(item))
     try {
       const receipt = this.#receipt(await commits.add(submitHeld(item, queue, heldBy)), item)
-      accept(receipt.kind === 'created')
+      accept(receipt.kind === 'created' ? this.#holdDirectly(claimed, askedMs) : undefined)
       return receipt
     } catch (error) {
-      accept(false)
+      accept(undefined)
       throw error
     }
   }

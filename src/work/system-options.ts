@@ -171,6 +171,7 @@ export interface ResolvedSystemOptions {
   readonly prefix: string
   readonly codec: JsonCodec
   readonly metrics: Metrics
+  readonly retry: WorkRetry | undefined
   readonly newId: () => string
   readonly redriveCount: number
   readonly maxRedrives: number
@@ -208,6 +209,8 @@ export function resolveSystemOptions(options: WorkSystemOptions | undefined): Re
     prefix: given.prefix ?? 'work:',
     codec: given.codec ?? defaultCodec,
     metrics: given.metrics ?? createMetrics(),
+    // A copy: what the caller does with his object afterwards does not change the policy.
+    retry: given.retry === undefined ? undefined : Object.freeze({ ...given.retry }),
     newId: functionOption('createWork.generateId', given.generateId, newId),
     redriveCount: integerOption('createWork.redriveCount', given.redriveCount, { min: 0, default: 10 }),
     maxRedrives: integerOption('createWork.maxRedrives', given.maxRedrives, { min: 0, default: 5, infinite: true }),

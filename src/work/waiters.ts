@@ -30,9 +30,21 @@ export class WaitTimeoutError extends MillraceError {
 /** What an item ended with: the stored text of its result, or of its error. */
 export type Ended = { readonly result: string | undefined } | { readonly error: string }
 
+/** What somebody waits for. */
+export interface Awaited {
+  readonly kind: 'item' | 'group'
+  readonly id: string
+  readonly groupId: string
+  /** Its envelope names our inbox already. */
+  readonly isTold: boolean
+  readonly accepted: Promise<unknown>
+}
+
 interface Waiter {
   readonly kind: 'item' | 'group'
   readonly id: string
+  /** The group it belongs to: whoever waits for an item has an eye on its group. */
+  readonly groupId: string
   readonly resolve: (text: string | undefined) => void
   readonly reject: (error: unknown) => void
   pollAt: Ms
@@ -55,6 +67,7 @@ export class Waiters {
   #release: (() => void) | undefined
   #unsubscribe: (() => void) | undefined
   #cancelPoll: (() => void) | undefined
+  #pollDueMs: Ms = Infinity
 
   constructor(options: {
     readonly ledger: Ledger
@@ -94,19 +107,14 @@ export class Waiters {
     for (const waiter of [...(this.#groups.get(id) ?? [])]) this.#settle(waiter, () => waiter.resolve(value))
   }
 
-  /** What was waited for before it was sent is there. */
-  accepted(kind: Waiter['kind'], id: string): void {
-    const index = kind === 'item' ? this.#items : this.#groups
-    for (const waiter of index.get(id) ?? []) waiter.isKnown = true
+  /** Takes up waits that were open when it was closed. */
+  open(): void {
+    if (this.#count === 0) return
+    this.#listen()
+    void this.#watch([...this.#all()])
   }
 
-  /** Ends every wait for it with an error. */
-  reject(kind: Waiter['kind'], id: string, error: unknown): void {
-    const index = kind === 'item' ? this.#items : this.#groups
-    for (const waiter of [...(index.get(id) ?? [])]) this.#settle(waiter, () => waiter.reject(error))
-  }
-
-  /** Ends the subscription and the timer. Waits stay open; they go on when something is waited for again. */
+  /** Ends the subscription and the timer. Waits stay open until it is opened again. */
   close(): void {
     this.#cancelPoll?.()
     this.#cancelPoll = undefined
@@ -116,12 +124,10 @@ export class Waiters {
     this.#release = undefined
   }
 
-  /**
-   * Resolves with the text of an item's result or of a group's value; rejects with the error of an item that is dead.
-   * `isTold`: the envelope names our inbox already.
-   */
-  wait(kind: Waiter['kind'], id: string, isTold: boolean, options: WaitOptions = {}): Promise<string | undefined> {
+  /** Resolves with the text of an item's result or of a group's value; rejects with the error of an item that is dead. */
+  wait(what: Awaited, options: WaitOptions = {}): Promise<string | undefined> {
     return new Promise((resolve, reject) => {
+      const { kind, id, groupId, isTold, accepted } = what
       const { timeout, signal } = options
       if (signal?.aborted) {
         reject(signal.reason)
@@ -134,6 +140,7 @@ export class Waiters {
       const waiter: Waiter = {
         kind,
         id,
+        groupId,
         resolve: (text) => {
           clean()
           resolve(text)
@@ -144,7 +151,7 @@ export class Waiters {
         },
         pollAt: this.#clock.monotonic() + FIRST_POLL_MS,
         everyMs: FIRST_POLL_MS,
-        isKnown: !isTold,
+        isKnown: false,
       }
       if (timeout !== undefined) {
         const giveUp = () => this.#settle(waiter, () => waiter.reject(new WaitTimeoutError(id, timeout)))
@@ -156,7 +163,14 @@ export class Waiters {
         cleanUps.push(() => signal.removeEventListener('abort', onAbort))
       }
       this.#add(waiter)
-      if (!isTold) this.#watchSoon(waiter)
+      accepted.then(
+        () => {
+          waiter.isKnown = true
+          if (!isTold) this.#watchSoon(waiter)
+        },
+        // What was never accepted will never settle.
+        (error) => this.#settle(waiter, () => waiter.reject(error)),
+      )
     })
   }
 
@@ -166,9 +180,17 @@ export class Waiters {
     if (same === undefined) index.set(waiter.id, new Set([waiter]))
     else same.add(waiter)
     this.#count += 1
+    this.#listen()
+  }
+
+  #listen(): void {
     if (this.#holdsProcess) this.#release ??= keepAlive()
     this.#unsubscribe ??= this.#ledger.onInbox(this.#inbox, (heard) => this.#hear(heard))
     this.#armPoll(FIRST_POLL_MS)
+  }
+
+  *#all(): Generator<Waiter> {
+    for (const index of [this.#items, this.#groups]) for (const same of index.values()) yield* same
   }
 
   #settle(waiter: Waiter, tell: () => void): void {
@@ -196,7 +218,9 @@ export class Waiters {
   }
 
   async #watch(waiters: readonly Waiter[]): Promise<void> {
-    const { ids, groups } = idsOf(waiters)
+    const { ids } = idsOf(waiters)
+    // The groups of items too: a group that somebody looks into is no orphan.
+    const groups = [...new Set(waiters.map((waiter) => waiter.groupId))]
     try {
       await this.#ledger.watch(this.#inbox, { ids, groups })
       // What ended before the backend knew of us told nobody: look once.
@@ -243,8 +267,13 @@ export class Waiters {
     }
   }
 
+  /** One timer, for the earliest look. Looks fall on a grid, so that waits begun one after the other share theirs. */
   #armPoll(ms: Ms): void {
-    this.#cancelPoll ??= this.#clock.after(ms, () => {
+    const dueMs = onGrid(this.#clock.monotonic() + ms)
+    if (this.#cancelPoll !== undefined && this.#pollDueMs <= dueMs) return
+    this.#cancelPoll?.()
+    this.#pollDueMs = dueMs
+    this.#cancelPoll = this.#clock.after(Math.max(1, dueMs - this.#clock.monotonic()), () => {
       this.#cancelPoll = undefined
       void this.#poll()
     })
@@ -256,17 +285,13 @@ export class Waiters {
     const now = this.#clock.monotonic()
     const due: Waiter[] = []
     let nextAt = Infinity
-    for (const index of [this.#items, this.#groups]) {
-      for (const same of index.values()) {
-        for (const waiter of same) {
-          if (waiter.pollAt <= now) {
-            due.push(waiter)
-            waiter.everyMs = Math.min(LONGEST_POLL_MS, waiter.everyMs * 2)
-            waiter.pollAt = now + waiter.everyMs
-          }
-          nextAt = Math.min(nextAt, waiter.pollAt)
-        }
+    for (const waiter of this.#all()) {
+      if (waiter.pollAt <= now) {
+        due.push(waiter)
+        waiter.everyMs = Math.min(LONGEST_POLL_MS, waiter.everyMs * 2)
+        waiter.pollAt = now + waiter.everyMs
       }
+      nextAt = Math.min(nextAt, waiter.pollAt)
     }
     this.#armPoll(Math.max(1, nextAt - now))
     try {
@@ -276,6 +301,10 @@ export class Waiters {
       this.#onError(error)
     }
   }
+}
+
+function onGrid(ms: Ms): Ms {
+  return Math.ceil(ms / FIRST_POLL_MS) * FIRST_POLL_MS
 }
 
 function idsOf(waiters: readonly Waiter[]): { readonly ids: readonly string[]; readonly groups: readonly string[] } {

@@ -1,4 +1,3 @@
-import { systemClock } from '../core/clock.js'
 import { Handle, type HandleServices } from './handle.js'
 import { Orphans } from './orphans.js'
 import type { Shared } from './shared.js'
@@ -21,7 +20,7 @@ export class Waiting implements HandleServices {
       clock: o.clock,
       inbox: worker.id,
       onError: (error) => shared.failed(error, 'queue'),
-      holdsProcess: o.clock === systemClock && o.given.keepAlive !== false,
+      holdsProcess: o.clock.isReal === true && o.given.keepAlive !== false,
     })
     const hook = o.given.unhandledWorkGroup
     if (hook !== undefined) {
@@ -51,12 +50,17 @@ export class Waiting implements HandleServices {
 
   /** A group closed, by a settlement of ours. `value` is its text, `decoded` what that stands for. */
   groupClosed(groupId: string, value: string | undefined, decoded: unknown, isWatched: boolean): void {
-    if (!isWatched && !this.#waiters.isGroupAwaited(groupId)) this.#orphans?.closed(groupId, decoded)
+    if (!isWatched) this.#orphans?.closed(groupId, decoded)
     this.#waiters.groupClosed(groupId, value)
+  }
+
+  open(): void {
+    this.#waiters.open()
   }
 
   close(): void {
     this.#waiters.close()
+    this.#orphans?.close()
   }
 
   async result(handle: Handle, options: WaitOptions | undefined): Promise<unknown> {
@@ -70,19 +74,11 @@ export class Waiting implements HandleServices {
   }
 
   /** A wait that begins before the item is sent travels with it and costs nothing more; a later one is registered. */
-  async #waited(handle: Handle, kind: 'item' | 'group', id: string, options: WaitOptions | undefined) {
-    this.#orphans?.awaited(handle.groupId)
-    if (!handle.tellsOnSettle(this.#s.worker.id, this.#s.batches)) {
-      await handle.accepted()
-      return this.#waiters.wait(kind, id, false, options)
-    }
-    const waited = this.#waiters.wait(kind, id, true, options)
-    handle.accepted().then(
-      () => this.#waiters.accepted(kind, id),
-      // What was never accepted will never settle.
-      (error) => this.#waiters.reject(kind, id, error),
-    )
-    return waited
+  #waited(handle: Handle, kind: 'item' | 'group', id: string, options: WaitOptions | undefined) {
+    const { groupId } = handle
+    this.#orphans?.awaited(groupId)
+    const isTold = handle.tellsOnSettle(this.#s.worker.id, this.#s.batches)
+    return this.#waiters.wait({ kind, id, groupId, isTold, accepted: handle.accepted() }, options)
   }
 
   async #statesOf(groupId: string): Promise<readonly WorkState[]> {

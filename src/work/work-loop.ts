@@ -1,7 +1,9 @@
+import type { Doer } from '../core/doer/doer.js'
 import { MillraceError } from '../core/error.js'
 import type { At, Maybe, Ms } from '../core/time.js'
 import type { Claimed } from '../ports/item.js'
 import type { ClaimReply } from '../ports/ledger.js'
+import type { ClosedGroup } from '../ports/settlement.js'
 import { ledgerFeed } from '../source/ledger-feed.js'
 import type { Delivery } from '../source/loop/delivery.js'
 import type { Feed } from '../source/loop/feed.js'
@@ -13,7 +15,7 @@ import { DoerAdmission } from './doer-admission.js'
 import { Redrive } from './redrive.js'
 import { type Route, route } from './route.js'
 import { Runner, type WorkSettling } from './runner.js'
-import type { Shared } from './shared.js'
+import { commitPatienceMs, type Shared } from './shared.js'
 import { stateOf } from './states.js'
 
 /** A body on the queue that is no envelope: removed, because nobody could ever run it. */
@@ -25,9 +27,14 @@ export class UnreadableBodyError extends MillraceError {
   }
 }
 
+/** How long `ctx.claim` remembers that a key was won. */
+const CLAIM_TTL_MS = 86_400_000
+
 /** What the loop tells the system it belongs to. */
 export interface WorkLoopEvents {
   settled(delivery: Delivery<Claimed>, settling: WorkSettling): void
+  /** A group closed without a settlement of ours: what a dead process had begun was completed. */
+  closed(group: ClosedGroup): void
   /** A look at the queues is over, or something left: what is owed may have changed. */
   moved(): void
 }
@@ -39,10 +46,12 @@ export class WorkLoop {
   readonly #loop: Loop<Claimed, WorkSettling>
   readonly #feed: Feed<Claimed, WorkSettling>
   readonly #backlog: Backlog
-  readonly #direct = new Direct()
+  readonly #direct: Direct
   readonly #events: WorkLoopEvents
   /** Deliveries that ended before their run, with how. */
   readonly #ends = new WeakMap<Delivery<Claimed>, Extract<Route, { readonly kind: 'end' }>>()
+  /** Outcomes on their way to the backend: what does not get there is told of by another run. */
+  readonly #settlings = new WeakMap<Delivery<Claimed>, WorkSettling>()
   #directRun: Promise<unknown> | undefined
 
   constructor(shared: Shared, events: WorkLoopEvents) {
@@ -58,8 +67,7 @@ export class WorkLoop {
       groupValue: async (id) => (await shared.ledger.groups([id]))[0],
       services: {
         states: (ids) => statesOf(shared, ids),
-        claim: async (key) =>
-          shared.ports.store.setIfNotExists(`${o.prefix}${key}`, shared.worker.id, o.keep.successMs),
+        claim: async (key) => shared.ports.store.setIfNotExists(`${o.prefix}${key}`, shared.worker.id, CLAIM_TTL_MS),
       },
       onError: shared.failed,
       started: (delivery, at) => this.#started(delivery, at),
@@ -73,17 +81,22 @@ export class WorkLoop {
         heartbeatMs: o.heartbeat,
         worker: shared.worker,
         clock: o.clock,
-        startNow: (n) => n,
+        startNow: (n) => this.#startable(n),
         retryQueueMs: o.pollInterval,
         onReply: (reply, askedMs) => this.#heard(reply, askedMs),
       }),
+    )
+    this.#direct = new Direct(
+      this.#feed,
+      () => o.clock.monotonic(),
+      (error) => shared.failed(error, 'queue'),
     )
     this.#loop = new Loop<Claimed, WorkSettling>(
       {
         name: 'work',
         clock: o.clock,
         // An outcome is kept until it is written: a handler is never run again because a write failed.
-        settle: { attempts: Infinity, baseMs: 100, maxMs: 5_000, timeoutMs: Math.max(5_000, o.visibility) },
+        settle: { attempts: Infinity, baseMs: 100, maxMs: 5_000, timeoutMs: commitPatienceMs(o.visibility) },
         maxSettleFailures: Infinity,
         fetchRetry: {
           attempts: Infinity,
@@ -91,6 +104,7 @@ export class WorkLoop {
         },
         drainMs: o.stopDrain,
         graceMs: 0,
+        givesBackWhatRuns: false,
         idlePollMs: o.pollInterval,
       },
       this.#observer(),
@@ -102,16 +116,20 @@ export class WorkLoop {
     return this.#loop.run(this.#feed, this.#admission(), ([delivery]) => this.#execute(delivery))
   }
 
-  /** Runs an item that this process holds already, started or not: a second run of the same loop. */
-  runDirectly(item: Claimed, askedMs: Ms): Promise<void> {
+  /**
+   * Holds an item that is this process's from birth, in a second run of the same loop. What it yields runs it: to be called
+   * when its turn has come, and resolved when its handler has ended or when it was given back meanwhile.
+   */
+  runDirectly(item: Claimed, askedMs: Ms): () => Promise<void> {
     this.#directRun ??= this.#loop
       .run(
-        this.#direct.feed(this.#feed),
+        this.#direct.feed(),
         this.#direct.admission((delivery) => this.#s.recorder.taken(delivery)),
         ([delivery]) => this.#execute(delivery),
       )
       .catch((error) => this.#s.failed(error, 'queue'))
-    return this.#direct.run(item, askedMs)
+    this.#direct.hold(item, askedMs)
+    return () => this.#direct.run(item)
   }
 
   async stop(drainMs: Ms): Promise<void> {
@@ -122,21 +140,31 @@ export class WorkLoop {
   }
 
   async #execute(delivery: Delivery<Claimed>): Promise<readonly WorkSettling[]> {
+    const settling = await this.#outcome(delivery)
+    this.#s.recorder.settling(settling)
+    this.#settlings.set(delivery, settling)
+    return [settling]
+  }
+
+  async #outcome(delivery: Delivery<Claimed>): Promise<WorkSettling> {
     const ended = this.#ends.get(delivery)
-    if (ended !== undefined) return [this.#runner.ended(delivery, ended.outcome)]
+    if (ended !== undefined) return this.#runner.ended(delivery, ended.outcome)
     const { type } = delivery.item.envelope
     const def = this.#s.registry.find(type)
-    if (def !== undefined) return [await this.#runner.run(delivery, def)]
-    return [this.#runner.ended(delivery, { kind: 'unroutable', error: `unknown work type: ${type}` })]
+    // It may have waited for its turn: what was in time when it was fetched need not be any more.
+    const way = route(delivery.item, def !== undefined, this.#s.now())
+    if (way.kind === 'end') return this.#runner.ended(delivery, way.outcome)
+    if (def !== undefined) return await this.#runner.run(delivery, def)
+    return this.#runner.ended(delivery, { kind: 'unroutable', error: `unknown work type: ${type}` })
   }
 
   #admission(): DoerAdmission {
     const { o, registry, recorder } = this.#s
-    const own = [...registry.definitions].map((def) => def.options.doer).filter((doer) => doer !== undefined)
     return new DoerAdmission({
       global: o.doer,
       doerOf: (type) => registry.find(type)?.options.doer,
-      doers: [...new Set([o.doer, ...own])],
+      doers: () => this.#doers(),
+      clock: o.clock,
       pollInterval: o.pollInterval,
       backpressure: () => this.#backpressure(),
       route: (delivery) => this.#route(delivery),
@@ -145,7 +173,22 @@ export class WorkLoop {
       asked: (appetite) => {
         if (appetite <= 0) this.#backlog.behind(true)
       },
+      failed: (error) => this.#s.failed(error, 'queue'),
     })
+  }
+
+  #doers(): Set<Doer> {
+    const { o, registry } = this.#s
+    const doers = new Set([o.doer])
+    for (const { options } of registry.definitions) if (options.doer !== undefined) doers.add(options.doer)
+    return doers
+  }
+
+  /** How many of `n` begin at once, whatever their types: the rest only wait in a doer, and have not begun. */
+  #startable(n: number): number {
+    let startable = n
+    for (const doer of this.#doers()) startable = Math.min(startable, doer.startable?.() ?? 0)
+    return Math.max(0, startable)
   }
 
   #route(delivery: Delivery<Claimed>): Route {
@@ -162,7 +205,7 @@ export class WorkLoop {
     } catch {
       return way // What cannot be read is parked by its run, with the reason.
     }
-    return accept({ id, type, groupId, attempt, input }) ? way : { kind: 'back', afterMs: o.pollInterval }
+    return accept({ id, type, groupId, attempt, input }) === false ? { kind: 'back', afterMs: o.pollInterval } : way
   }
 
   #backpressure(): Maybe<Ms> {
@@ -199,6 +242,7 @@ export class WorkLoop {
     this.#s.learnTime(reply.at, askedMs)
     for (const { error } of reply.failed ?? []) this.#s.failed(error, 'queue')
     for (const { queue, body } of reply.unreadable ?? []) this.#s.failed(new UnreadableBodyError(queue, body), 'queue')
+    for (const closed of reply.closed ?? []) this.#events.closed(closed)
     for (const { envelope, byMs } of reply.rescheduled ?? []) this.#s.recorder.rescheduled(envelope, byMs)
     this.#backlog.behind(reply.more)
     this.#events.moved()
@@ -217,7 +261,8 @@ export class WorkLoop {
       now: () => this.#s.now(),
       keep: o.keep,
       queueOf: (type) => registry.queueOf(type),
-      read: async (id) => (ledger.inspect === undefined ? undefined : (await ledger.read([id]))[0]),
+      canReopen: ledger.inspect !== undefined,
+      read: async (id) => (await ledger.read([id]))[0],
       commit: (settlement) => commits.add(settlement),
       queued: (item) => recorder.queued(item, this.#s.now()),
       onError: (error) => this.#s.failed(error, 'queue'),
@@ -236,11 +281,14 @@ export class WorkLoop {
     const { recorder, failed } = this.#s
     const leaving = (leave: (delivery: Delivery<Claimed>) => void) => (delivery: Delivery<Claimed>) => {
       leave(delivery)
+      const settling = this.#settlings.get(delivery)
+      if (settling !== undefined) recorder.notSettled(settling)
       this.#events.moved()
     }
     const left = leaving((delivery) => recorder.left(delivery))
     return {
       settled: (delivery, settling) => this.#events.settled(delivery, settling),
+      settleRetry: (delivery) => recorder.commitFailed(delivery.item.envelope.type),
       unsettled: leaving((delivery) => {
         recorder.commitFailed(delivery.item.envelope.type)
         recorder.left(delivery)

@@ -158,6 +158,13 @@ describe('a clock from what the caller gave', () => {
     expect(clockFrom(Date.now)).toBe(systemClock)
   })
 
+  it('is refused by name when it is neither a clock nor a function', () => {
+    for (const bad of [null, undefined, 5, {}, { now: () => 1 }]) {
+      expect(() => clockFrom(bad as never)).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }))
+    }
+    expect(() => clockFrom(null as never)).toThrow(/clockFrom\(now\) must be a function .* or a Clock, got null/)
+  })
+
   it('reads a plain function for the time, guards it against jumps, and waits in real time', async () => {
     let time = 500
     const clock = clockFrom(() => time)

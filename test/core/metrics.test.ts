@@ -370,6 +370,13 @@ describe('bad options', () => {
     expect(() => createMetrics({ bucket: [1] } as object)).toThrow(/Did you mean "buckets"/)
   })
 
+  it('also where something is to be called', () => {
+    expect(() => createMetrics({ onError: 5 as never })).toThrow(/createMetrics.onError must be a function, got 5/)
+    expect(() => createMetrics().subscribe(5 as never)).toThrow(
+      /metrics.subscribe\(listener\) must be a function, got 5/,
+    )
+  })
+
   it('a last bound of Infinity is the overflow bucket that is there anyway', () => {
     const { buckets } = createMetrics({ buckets: [1, Infinity] })
       .summary('s')

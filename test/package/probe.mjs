@@ -16,6 +16,10 @@ const globals = () => Reflect.ownKeys(globalThis).map(String)
 const before = { listeners: new Set(listeners()), globals: new Set(globals()) }
 /** @type {string[]} */
 const left = []
+// Node opens these itself when some of its own modules are loaded (node:assert asks stderr for its colours).
+void process.stdout
+void process.stderr
+
 const hook = createHook({
   init(_id, type) {
     if (LASTING.test(type)) left.push(`opened a ${type}`)

@@ -3,7 +3,7 @@ import { simulate } from '../../src/testing/simulation/simulate.js'
 import { randomWork } from './scenario.js'
 
 describe('a fleet on a native ledger, under every kind of trouble', () => {
-  it('keeps its promises for 400 seeds', async () => {
+  it('keeps its promises', async () => {
     const report = await simulate(randomWork({ seeds: 400 }))
 
     expect(report.seeds).toBe(400)

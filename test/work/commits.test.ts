@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { defineWork, formatPrometheus, memoryQueue, type Ports, type Queue, type Store } from '../../src/index.js'
+import {
+  defineWork,
+  formatPrometheus,
+  memoryQueue,
+  type Ports,
+  type Queue,
+  RetryAbort,
+  type Store,
+} from '../../src/index.js'
 import { body, GROUNDS, gate, world } from './support.js'
 
 type Phase = { readonly phase: string }
@@ -16,7 +24,7 @@ const change =
 
 const noop = defineWork('noop', (_: null, ctx) => ctx.void())
 
-describe.each(['wrapped', 'minimal'] as const)('ports that fail, on %s ports', (ground) => {
+describe('an enqueue whose push fails', () => {
   it('S95 rejects with the error of the push, and takes back the hold of the group', async () => {
     const increments: number[] = []
     const { w } = world(
@@ -65,7 +73,9 @@ describe.each(['wrapped', 'minimal'] as const)('ports that fail, on %s ports', (
     await expect(w.enqueue(noop(null)).group()).rejects.toThrow('push fail')
     expect(phases(errors)).toContain('commit')
   })
+})
 
+describe.each(['wrapped', 'minimal'] as const)('ports that fail, on %s ports', (ground) => {
   it('S102 reports a failed enqueue that nobody awaits', async () => {
     const { w, clock, errors } = world(
       ground,
@@ -399,6 +409,21 @@ describe.each(GROUNDS)('redrive on %s ports', (ground) => {
     await here.clock.advance(2_000)
 
     expect(dlq.size()).toBe(1)
+  })
+
+  it('leaves alone what is dead for another reason than its attempts', async () => {
+    if (ground === 'minimal') return // Without `deadLetter` there is no sink to feed back from.
+    let calls = 0
+    const bad = defineWork('bad', () => {
+      calls += 1
+      throw new RetryAbort(new Error('never'))
+    })
+    const here = world(ground, { work: [bad], autoStart: false })
+    const w = here.another({ work: [bad], dlq: here.queue.deadQueue(), pollInterval: 1_000 })
+    await w.enqueue(bad({})).accepted()
+    await here.clock.advance(60_000)
+
+    expect(calls).toBe(1)
   })
 
   it('S101 runs an item that cannot succeed at most six times', async () => {

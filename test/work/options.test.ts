@@ -128,3 +128,80 @@ describe('options of an item', () => {
     expect(deadlines).toEqual([500, 9])
   })
 })
+
+describe('what a caller does with his options afterwards', () => {
+  it('does not change the policy of a type or of a system', async () => {
+    const retry = { attempts: 7 }
+    const job = defineWork('job', (_: null, ctx) => ctx.void(), { retry })
+    const system = { base: 5 }
+    const { w, mem } = world('native', { work: [job], autoStart: false, retry: system })
+    await w.enqueue(job(null)).accepted()
+    retry.attempts = 1
+    system.base = 9
+    await w.enqueue(job(null)).accepted()
+    const policies = mem.queue.pop(10, 1_000).map((pulled) => JSON.parse(pulled.body).retry)
+
+    expect(policies).toMatchObject([
+      { attempts: 7, base: 5 },
+      { attempts: 7, base: 5 },
+    ])
+  })
+})
+
+describe('an instant that is computed from the input', () => {
+  it('wins over a delay that is given', async () => {
+    const job = defineWork('job', (_: number, ctx) => ctx.void(), { options: (runAt) => ({ runAt }) })
+    const { w, mem, clock } = world('native', { work: [job], autoStart: false })
+    await w.enqueue(job(clock.now() + 400), { delay: 10 }).accepted()
+    await clock.advance(399)
+    expect(mem.queue.pop(1, 1_000)).toEqual([])
+    await clock.advance(1)
+
+    expect(mem.queue.pop(1, 1_000).length).toBe(1)
+  })
+})
+
+describe('enqueueMany', () => {
+  it('takes all or none', async () => {
+    const { w, queue } = world('native', { work: [noop], autoStart: false })
+
+    await expect(w.enqueueMany([noop(null), 5 as never])).rejects.toThrow(/must come from a builder/)
+    expect(queue.size()).toBe(0)
+  })
+})
+
+describe('hooks that fail', () => {
+  it('do not keep work from being enqueued when it is the tracer', async () => {
+    const { w, until, errors } = world('native', {
+      work: [noop],
+      trace: () => {
+        throw new Error('tracer')
+      },
+    })
+
+    expect(await until(w.enqueue(noop(null)).accepted())).toMatchObject({ kind: 'created' })
+    expect(errors.map((e) => e.phase)).toEqual(['queue'])
+  })
+
+  it('fail the run when it is the codec of the group that gives no text', async () => {
+    const job = defineWork('job', (_: null, ctx) => ctx.result(1), {
+      codec: { stringify: JSON.stringify, parse: JSON.parse },
+      retry: { attempts: 1 },
+    })
+    const { w, until } = world('native', {
+      work: [job],
+      codec: { stringify: () => undefined as never, parse: JSON.parse },
+    })
+
+    await expect(until(w.enqueue(job(null)).result())).rejects.toThrow(/must return a string/)
+  })
+})
+
+describe('a second type of the same name', () => {
+  it('is refused when it is enqueued, instead of running the handler of the first', () => {
+    const other = defineWork('noop', (_: null, ctx) => ctx.result(1))
+    const { w } = world('native', { work: [noop], autoStart: false })
+
+    expect(() => w.enqueue(other(null))).toThrow(/registered twice/)
+  })
+})

@@ -18,7 +18,7 @@ import { FakeClock } from '../../src/testing/fake-clock.js'
 export const GROUNDS = ['native', 'wrapped', 'minimal'] as const
 export type Ground = (typeof GROUNDS)[number]
 
-/** Ports as a user might write them: the seed's members only, all of them asynchronous. */
+/** Ports as a user might write them: the required members only, all of them asynchronous. */
 function minimal({ queue, pubsub, store }: Ports): Ports {
   const later =
     <A extends unknown[], R>(fn: (...args: A) => R) =>

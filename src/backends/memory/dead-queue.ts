@@ -1,8 +1,9 @@
 import { newToken } from '../../core/ids.js'
 import type { At, Ms } from '../../core/time.js'
 import type { PulledWork, Queue } from '../../ports/ports.js'
+import { checkText } from './check-text.js'
 import type { DeadLettered, DeadLetters } from './dead-letters.js'
-import { durationOf, type Time } from './time.js'
+import { givenDuration, type Time } from './time.js'
 
 /** A lease of a dead letter, or the time for which it was put back. */
 interface Lending {
@@ -47,10 +48,12 @@ export function deadQueue(dead: DeadLetters, time: Time, changed: () => void): Q
 
   return {
     push(body) {
+      checkText('push', 'body', body)
       dead.add({ body, error: 'pushed to the dead-letter queue' })
       changed()
     },
     pop(max, visibility) {
+      const leaseMs = givenDuration('pop.visibility', visibility)
       const now = time.wall()
       const steady = time.steady()
       const taken: PulledWork[] = []
@@ -61,7 +64,7 @@ export function deadQueue(dead: DeadLetters, time: Time, changed: () => void): Q
         if (isLent || lending.visibleAt > now) continue
         endOf(lending)
         lending.token = newToken()
-        lending.leaseEnd = steady + durationOf(visibility)
+        lending.leaseEnd = steady + leaseMs
         lending.deliveries += 1
         byToken.set(lending.token, entry)
         taken.push({ body: entry.body, handle: lending.token, attempt: lending.deliveries })
@@ -72,7 +75,7 @@ export function deadQueue(dead: DeadLetters, time: Time, changed: () => void): Q
     heartbeat(pulled, visibility) {
       const found = lent(pulled)
       if (found === undefined) return false
-      found[1].leaseEnd = time.steady() + durationOf(visibility)
+      found[1].leaseEnd = time.steady() + givenDuration('heartbeat.visibility', visibility)
       return true
     },
     ack(pulled) {
@@ -82,10 +85,11 @@ export function deadQueue(dead: DeadLetters, time: Time, changed: () => void): Q
       if (dead.remove(found[0])) changed()
     },
     fail(pulled, delay) {
+      const wait = givenDuration('fail.delay', delay)
       const found = lent(pulled)
       if (found === undefined) return
       endOf(found[1])
-      found[1].visibleAt = time.wall() + durationOf(delay)
+      found[1].visibleAt = time.wall() + wait
     },
     size: () => dead.list.length,
   }

@@ -29,12 +29,6 @@ export function cancelledElsewhere(book: Book, record: ItemRecord, reason: strin
   record.withExtras().cancelled = reason
   if (reason === undefined || record.holder === undefined) return
   book.shelf.signals.tell(record.holder, record.id)
-  book.shelf.settled()
-}
-
-export function groupClosedElsewhere(book: Book, group: GroupRecord): void {
-  tellGroupWatchers(book, group)
-  book.shelf.settled()
 }
 
 /** Tells those who wait for the item, once. */
@@ -77,7 +71,6 @@ function follow(
   if (!isEnd || hadEnded) return
   book.gates.ended(id, state.status === 'success', now)
   if (record !== undefined) tellWatchers(book, record)
-  book.shelf.settled()
 }
 
 function hasResult(book: Book, id: string, record: ItemRecord | undefined, now: At): boolean {

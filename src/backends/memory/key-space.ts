@@ -1,4 +1,5 @@
 import { MillraceError } from '../../core/error.js'
+import { numberOption } from '../../core/options.js'
 import { show } from '../../core/show.js'
 import type { At, Ms } from '../../core/time.js'
 import { Lane, NO_SLOT } from './lane.js'
@@ -20,6 +21,8 @@ export interface KeyView {
   read(now: At): string | undefined
   /** Undefined: deleted. True: the record took it; otherwise the text is kept beside the record, and stands above it. */
   write(value: string | undefined, expiresAt: At, now: At): boolean
+  /** The write is complete and can be read back: whoever waits for it may be told. */
+  settled(): void
   /** The new value of a counter, if the record keeps it. */
   add(by: number, expiresAt: At | undefined, now: At): number | undefined
 }
@@ -63,18 +66,22 @@ export class KeySpace {
   }
 
   set(key: string, value: string, ttl: Ms | undefined): void {
+    checkEntry(value, ttl)
     const now = this.#time.wall()
-    this.#put(key, checked(value), expiry(now, ttl), now)
+    this.#put(key, value, expiry(now, ttl) ?? NEVER, now)
     this.#sweep(now)
   }
 
   delete(key: string): void {
     const now = this.#time.wall()
     this.dropText(key)
-    this.#viewOf(key)?.write(undefined, now, now)
+    const view = this.#viewOf(key)
+    view?.write(undefined, now, now)
+    view?.settled()
   }
 
   setIfNotExists(key: string, value: string, ttl: Ms | undefined): boolean {
+    checkEntry(value, ttl)
     if (this.get(key) !== undefined) return false
     this.set(key, value, ttl)
     return true
@@ -82,8 +89,9 @@ export class KeySpace {
 
   increment(key: string, by: number, ttl: Ms | undefined): number {
     if (!Number.isFinite(by)) throw notANumber(key, by)
+    checkTtl('increment', ttl)
     const now = this.#time.wall()
-    const expiresAt = ttl !== undefined && ttl > 0 ? now + ttl : undefined
+    const expiresAt = expiry(now, ttl)
     const slot = this.#textSlot(key, now)
     if (slot === undefined) {
       const view = this.#viewOf(key)
@@ -126,6 +134,7 @@ export class KeySpace {
     const view = this.#viewOf(key)
     if (view?.write(value, expiresAt, now) === true) this.dropText(key)
     else this.#keep(key, value, expiresAt, view?.count)
+    view?.settled()
   }
 
   #keep(key: string, value: string, expiresAt: At, count: TextCount | undefined): void {
@@ -168,13 +177,20 @@ export class KeySpace {
   }
 }
 
-function expiry(now: At, ttl: Ms | undefined): At {
-  return ttl !== undefined && ttl > 0 ? now + ttl : NEVER
+/** Undefined: no expiry was asked for. */
+function expiry(now: At, ttl: Ms | undefined): At | undefined {
+  return ttl !== undefined && ttl > 0 ? now + ttl : undefined
 }
 
-function checked(value: string): string {
-  if (typeof value === 'string') return value
+/** Whether this can be stored; throws if not. */
+export function checkEntry(value: unknown, ttl: unknown): void {
+  checkTtl('set', ttl)
+  if (typeof value === 'string') return
   throw new MillraceError('BAD_VALUE', `set(key, value): value must be a string, got ${show(value)}. Encode it first.`)
+}
+
+function checkTtl(call: 'set' | 'increment', ttl: unknown): void {
+  numberOption(`${call}.ttl`, ttl, { min: 0, default: 0, infinite: true })
 }
 
 function numberIn(key: string, text: string | undefined): number {

@@ -12,6 +12,7 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
+import { resolve } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import { MillraceError } from '../../core/error.js'
 
@@ -24,8 +25,11 @@ export interface QueueFsLike {
   readFile(path: string): string | undefined
   writeFile(path: string, data: string): void
   rename(from: string, to: string): void
-  /** Creates the directory and those above it; one that exists is no error. */
-  mkdir(path: string): void
+  /**
+   * Creates the directory and those above it; one that exists is no error. May return the uppermost one that it created:
+   * then `durability: 'power'` flushes the names of all of them.
+   */
+  mkdir(path: string): string | undefined | void
   append?(path: string, data: string): void
   remove?(path: string): void
   /** Returns once what was written to this file, or to this directory's list of names, survives a power cut. */
@@ -47,7 +51,7 @@ interface OpenFile {
   appends: number
 }
 
-/** One per process: two queues on one file must not hold two handles, of which a rename would strand one. */
+/** One per process and file, however its path is spelt: of two handles a rename would strand one. */
 const open = new Map<string, OpenFile>()
 
 /** The real file system. */
@@ -62,9 +66,7 @@ export const nodeQueueFs: QueueFsLike = Object.freeze({
     release(to)
     renameSync(from, to)
   },
-  mkdir: (path: string) => {
-    mkdirSync(path, { recursive: true })
-  },
+  mkdir: (path: string) => mkdirSync(path, { recursive: true }),
   append: (path: string, data: string) => {
     const file = forAppending(path)
     file.appends += 1
@@ -79,7 +81,7 @@ export const nodeQueueFs: QueueFsLike = Object.freeze({
     rmSync(path, { force: true })
   },
   sync: (path: string) => {
-    const file = open.get(path)
+    const file = open.get(resolve(path))
     if (file !== undefined) {
       // Enough for an appended file: its length is written with its data.
       fdatasyncSync(file.fd)
@@ -100,19 +102,21 @@ export const nodeQueueFs: QueueFsLike = Object.freeze({
 })
 
 function forAppending(path: string): OpenFile {
-  let file = open.get(path)
+  const whole = resolve(path)
+  let file = open.get(whole)
   if (file === undefined) {
     if (open.size >= MAX_OPEN) release(open.keys().next().value!)
-    file = { fd: openSync(path, 'a'), appends: 0 }
-    open.set(path, file)
+    file = { fd: openSync(whole, 'a'), appends: 0 }
+    open.set(whole, file)
   }
   return file
 }
 
 function release(path: string): void {
-  const file = open.get(path)
+  const whole = resolve(path)
+  const file = open.get(whole)
   if (file === undefined) return
-  open.delete(path)
+  open.delete(whole)
   closeSync(file.fd)
 }
 

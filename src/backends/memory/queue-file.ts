@@ -1,5 +1,5 @@
-import { dirname } from 'node:path'
-import { OptionError, OptionTypeError, oneOfOption, stringOption } from '../../core/options.js'
+import { dirname, resolve } from 'node:path'
+import { functionOption, OptionError, OptionTypeError, oneOfOption, stringOption } from '../../core/options.js'
 import type { DeadLettered, DeadLog } from './dead-letters.js'
 import type { GateRecord } from './gate-record.js'
 import { JOURNAL_HEADER, journalRecord } from './journal.js'
@@ -30,6 +30,8 @@ export interface MemoryQueuePersistence {
 const MIN_JOURNAL = 1 << 20
 /** A journal is rewritten when it is this many times as long as what is alive in it. */
 const MAX_GARBAGE = 4
+/** And at least this many times as long as the last rewrite made it: a rewrite is paid for by what was appended since. */
+const MIN_GROWTH = 2
 /** About what a record takes beyond its texts. */
 const RECORD_OVERHEAD = 64
 
@@ -54,20 +56,18 @@ export class QueueFile implements ChangeLog, DeadLog {
   #mustRewrite = false
   #journal = 0
   #live = 0
+  /** How long the last rewrite made the journal. */
+  #rewritten = 0
   #damaged: string | undefined
 
   constructor(options: MemoryQueuePersistence & { readonly file: string }, owner: string) {
-    this.#file = stringOption(`${owner}.file`, options.file)
-    this.#fs = checkedFs(options.fs ?? nodeQueueFs, `${owner}.fs`)
-    if (options.onError !== undefined && typeof options.onError !== 'function') {
-      throw new OptionTypeError(`${owner}.onError`, 'a function', options.onError)
-    }
-    this.#onError = options.onError
-    this.#isPowerSafe =
-      oneOfOption(`${owner}.durability`, options.durability, ['process', 'power'], 'process') === 'power'
-    if (this.#isPowerSafe && this.#fs.sync === undefined) {
-      throw new OptionError(`${owner}.durability`, "'process' with an fs that has no sync(path)", 'power')
-    }
+    const file = stringOption(`${owner}.file`, options.file)
+    const { fs, onError, isPowerSafe } = checkPersistence(options, owner)
+    // A program that changes its working directory keeps its file. What a path means to another fs is not known here.
+    this.#file = fs === nodeQueueFs ? resolve(file) : file
+    this.#fs = fs
+    this.#onError = onError
+    this.#isPowerSafe = isPowerSafe
     const read = readQueueFile(this.#file, this.#fs)
     this.stored = read.stored
     this.#isAppendable = read.isJournal
@@ -83,11 +83,19 @@ export class QueueFile implements ChangeLog, DeadLog {
     this.#current = current
   }
 
+  /** A message that was in the file when it was opened is alive in it. */
+  restored(message: Message): void {
+    this.#count(message, message.body)
+  }
+
+  /** Likewise a dead letter. */
+  restoredDead(entry: DeadLettered): void {
+    this.#live += deadSize(entry)
+  }
+
   put(queue: string, message: Message): void {
-    this.#live -= message.journaled
     const fields = putFields(queue, message)
-    message.journaled = fields.body.length + RECORD_OVERHEAD
-    this.#live += message.journaled
+    this.#count(message, fields.body)
     this.#note(['put', fields])
   }
 
@@ -113,13 +121,12 @@ export class QueueFile implements ChangeLog, DeadLog {
   }
 
   buried(queue: string, no: number, entry: DeadLettered): void {
-    const { body, error } = entry
-    this.#live += body.length + error.length + RECORD_OVERHEAD
-    this.#note(['bury', queue, no, body, error])
+    this.#live += deadSize(entry)
+    this.#note(['bury', queue, no, entry.body, entry.error])
   }
 
   exhumed(no: number, entry: DeadLettered): void {
-    this.#live -= entry.body.length + entry.error.length + RECORD_OVERHEAD
+    this.#live -= deadSize(entry)
     this.#note(['exhume', no])
   }
 
@@ -160,6 +167,12 @@ export class QueueFile implements ChangeLog, DeadLog {
     this.#fs.release?.(this.#file)
   }
 
+  #count(message: Message, body: string): void {
+    this.#live -= message.journaled
+    message.journaled = body.length + RECORD_OVERHEAD
+    this.#live += message.journaled
+  }
+
   #note(op: Op): void {
     this.#isDirty = true
     if (this.#fs.append !== undefined) this.#ops.push(op)
@@ -187,12 +200,30 @@ export class QueueFile implements ChangeLog, DeadLog {
   }
 
   #isMostlyGarbage(): boolean {
-    return this.#journal > MIN_JOURNAL && this.#journal > MAX_GARBAGE * this.#live
+    if (this.#journal <= MIN_JOURNAL || this.#journal <= MAX_GARBAGE * this.#live) return false
+    return this.#journal > MIN_GROWTH * this.#rewritten
   }
 
   /** The whole state to a temporary file, swapped in by a rename: a reader finds the old file or the new one. */
   #rewrite(): void {
     const temporary = `${this.#file}.tmp`
+    let length: number
+    try {
+      length = this.#writeAnew(temporary)
+      this.#fs.rename(temporary, this.#file)
+    } catch (error) {
+      this.#discard(temporary)
+      throw error
+    }
+    if (this.#isPowerSafe) this.#fs.sync?.(dirname(this.#file))
+    this.#journal = length
+    this.#rewritten = length
+    this.#isAppendable = true
+    this.#mustRewrite = false
+  }
+
+  /** Returns how long the journal is now. */
+  #writeAnew(temporary: string): number {
     const stored = this.#current()
     let length = 0
     if (this.#fs.append === undefined) this.#fs.writeFile(temporary, writeSnapshot(stored))
@@ -205,11 +236,16 @@ export class QueueFile implements ChangeLog, DeadLog {
       }
     }
     if (this.#isPowerSafe) this.#fs.sync?.(temporary)
-    this.#fs.rename(temporary, this.#file)
-    if (this.#isPowerSafe) this.#fs.sync?.(dirname(this.#file))
-    this.#journal = length
-    this.#isAppendable = true
-    this.#mustRewrite = false
+    return length
+  }
+
+  /** A part of a file is of no use to anybody, and on a full disk it is in the way of the next try. */
+  #discard(temporary: string): void {
+    try {
+      this.#fs.remove?.(temporary)
+    } catch {
+      // The write that failed is what is reported; the next one begins this file anew.
+    }
   }
 
   /** What could not be read may still matter to a person: it is set aside before the file is replaced. */
@@ -222,8 +258,20 @@ export class QueueFile implements ChangeLog, DeadLog {
   #makeDirectory(): void {
     if (this.#isDirectoryReady) return
     const directory = dirname(this.#file)
-    if (directory !== '.') this.#fs.mkdir(directory)
+    if (directory !== '.') {
+      const uppermost = this.#fs.mkdir(directory)
+      if (this.#isPowerSafe && typeof uppermost === 'string') this.#syncNames(directory, uppermost)
+    }
     this.#isDirectoryReady = true
+  }
+
+  /** The name of every new directory stands in the one above it. That of the file is flushed when there is a file. */
+  #syncNames(directory: string, uppermost: string): void {
+    const top = resolve(uppermost)
+    for (let made = directory; ; made = dirname(made)) {
+      this.#fs.sync?.(dirname(made))
+      if (resolve(made) === top || dirname(made) === made) return
+    }
   }
 
   #report(error: unknown): void {
@@ -240,9 +288,28 @@ const LEASED_STARTED = ['lease', 1] as const
 const LAPSED = ['lapse'] as const
 const GONE = ['gone'] as const
 
+/** Checks how a file is to be kept, whether or not there is one: a slip shows on the first day, not with the first file. */
+export function checkPersistence(options: MemoryQueuePersistence, owner: string) {
+  const fs = options.fs === undefined ? nodeQueueFs : checkedFs(options.fs, `${owner}.fs`)
+  const onError =
+    options.onError === undefined
+      ? undefined
+      : functionOption<(error: unknown) => void>(`${owner}.onError`, options.onError)
+  const durability = oneOfOption(`${owner}.durability`, options.durability, ['process', 'power'], 'process')
+  if (durability === 'power' && fs.sync === undefined) {
+    throw new OptionError(`${owner}.durability`, "'process' with an fs that has no sync(path)", 'power')
+  }
+  return { fs, onError, isPowerSafe: durability === 'power' }
+}
+
+function deadSize({ body, error }: DeadLettered): number {
+  return body.length + error.length + RECORD_OVERHEAD
+}
+
 function checkedFs(fs: QueueFsLike, path: string): QueueFsLike {
+  if (typeof fs !== 'object' || fs === null) throw new OptionTypeError(path, 'an object like QueueFsLike', fs)
   for (const method of ['readFile', 'writeFile', 'rename', 'mkdir'] as const) {
-    if (typeof fs?.[method] !== 'function') throw new OptionTypeError(`${path}.${method}`, 'a function', fs?.[method])
+    if (typeof fs[method] !== 'function') throw new OptionTypeError(`${path}.${method}`, 'a function', fs[method])
   }
   return fs
 }

@@ -1,14 +1,13 @@
-import { MillraceError } from '../../core/error.js'
 import { newToken } from '../../core/ids.js'
-import { show } from '../../core/show.js'
 import type { Ms } from '../../core/time.js'
 import type { PulledWork, PushOptions, Queue } from '../../ports/ports.js'
+import { checkText } from './check-text.js'
 import type { DeadLettered } from './dead-letters.js'
 import { deadQueue } from './dead-queue.js'
 import { withHidden } from './hidden.js'
 import { type Message, MessageLease } from './message.js'
 import type { MessageQueue } from './message-queue.js'
-import { durationOf, type Time } from './time.js'
+import { givenDuration, type Time } from './time.js'
 
 /** A queue in memory: every method is synchronous, and its dead letters can be read. */
 export interface MemoryQueue extends Queue {
@@ -45,13 +44,13 @@ export interface PortHooks {
  */
 export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): MemoryQueue {
   const pushOne = (body: string, options: PushOptions | undefined): boolean => {
-    checkBody(body)
+    checkText('push', 'body', body)
+    const delay = givenDuration('push.delay', options?.delay)
     const dedupeKey = options?.dedupeKey
     if (dedupeKey !== undefined && queue.hasKey(dedupeKey)) return false
     const now = time.wall()
     const priority = options?.priority ?? 0
-    const dueAt = now + durationOf(options?.delay)
-    const message = queue.draft(body, dueAt, Number.isFinite(priority) ? priority : 0, dedupeKey)
+    const message = queue.draft(body, now + delay, Number.isFinite(priority) ? priority : 0, dedupeKey)
     queue.enter(message, now)
     hooks.pushed(queue, message)
     return true
@@ -64,9 +63,10 @@ export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): Me
     return true
   }
   const heartbeatOne = (pulled: PulledWork, visibility: Ms): boolean => {
+    const leaseMs = givenDuration('heartbeat.visibility', visibility)
     const message = queue.leasedBy(pulled.handle)
     if (message === undefined) return false
-    queue.extend(message, durationOf(visibility), time.steady(), time.wall())
+    queue.extend(message, leaseMs, time.steady(), time.wall())
     return true
   }
 
@@ -77,7 +77,7 @@ export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): Me
     pop(max: number, visibility: Ms): PulledWork[] {
       const now = time.wall()
       const steady = time.steady()
-      const leaseMs = durationOf(visibility)
+      const leaseMs = givenDuration('pop.visibility', visibility)
       queue.reclaim(steady, now)
       queue.promote(now)
       const taken: PulledWork[] = []
@@ -97,14 +97,16 @@ export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): Me
       if (ackOne(pulled)) hooks.settled()
     },
     fail(pulled: PulledWork, delay?: Ms): void {
+      const wait = givenDuration('fail.delay', delay)
       const message = queue.leasedBy(pulled.handle)
       if (message === undefined) return
       const now = time.wall()
-      const wait = durationOf(delay)
       queue.refile(message, now, wait > 0 ? now + wait : undefined, undefined)
       hooks.settled()
     },
     deadLetter(body: string, error: string): void {
+      checkText('deadLetter', 'body', body)
+      checkText('deadLetter', 'error', error)
       queue.dead.add({ body, error })
       hooks.settled()
     },
@@ -114,8 +116,11 @@ export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): Me
   const beyond = {
     deadQueue: () => deadQueue(queue.dead, time, () => hooks.settled()),
     pushMany(bodies: readonly { readonly body: string; readonly options?: PushOptions }[]): void {
-      // All or none: a bad body in the middle must not leave half of them behind.
-      for (const { body } of bodies) checkBody(body)
+      // All or none: a bad one in the middle must not leave half of them behind.
+      for (const { body, options } of bodies) {
+        checkText('push', 'body', body)
+        givenDuration('push.delay', options?.delay)
+      }
       for (const { body, options } of bodies) pushOne(body, options)
       hooks.settled()
     },
@@ -127,9 +132,4 @@ export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): Me
       pulled.map((one) => heartbeatOne(one, visibility)),
   }
   return withHidden(port, beyond)
-}
-
-function checkBody(body: unknown): void {
-  if (typeof body === 'string') return
-  throw new MillraceError('BAD_BODY', `push(body): body must be a string, got ${show(body)}. Encode it first.`)
 }

@@ -1,6 +1,6 @@
 import { functionOption, integerOption, optionsObject } from '../../core/options.js'
 import type { DeadLettered } from './dead-letters.js'
-import { type MemoryQueuePersistence, QueueFile } from './queue-file.js'
+import { checkPersistence, type MemoryQueuePersistence, QueueFile } from './queue-file.js'
 import { type MemoryQueue, queuePort } from './queue-port.js'
 import { Queues, type QueuesOptions } from './queues.js'
 import { DEFAULT_QUEUE } from './stored.js'
@@ -48,6 +48,7 @@ export function resolveKeeping(keeping: MemoryQueueKeeping | undefined, owner: s
     given.onEvict === undefined
       ? undefined
       : functionOption<(entry: DeadLettered) => void>(`${owner}.onEvict`, given.onEvict)
+  checkPersistence(given, owner)
   const { file } = given
   return { file: file === undefined ? undefined : new QueueFile({ ...given, file }, owner), maxDead, onEvict }
 }

@@ -82,10 +82,13 @@ export class Queues {
       const message = restored(one, gateKeys, now)
       this.#lastNo = Math.max(this.#lastNo, one.no)
       this.named(one.queue).take(message, now)
+      this.file?.restored(message)
     }
     for (const { no, queue, body, error } of stored.dead.values()) {
       this.#lastNo = Math.max(this.#lastNo, no)
-      this.named(queue).dead.restore(no, { body, error })
+      const entry = { body, error }
+      this.named(queue).dead.restore(no, entry)
+      this.file?.restoredDead(entry)
     }
   }
 

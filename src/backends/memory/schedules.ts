@@ -11,7 +11,7 @@ export interface ScheduleRecord {
 }
 
 /** Schedules are texts, under the key that a plain system uses too: a fleet in both modes fires once. */
-export function scheduleOf(book: Book, name: string, now: At): ScheduleRecord | undefined {
+function scheduleOf(book: Book, name: string, now: At): ScheduleRecord | undefined {
   const text = book.shelf.keys.text(book.names.schedule(name), now)
   if (text === undefined) return undefined
   try {

@@ -2,7 +2,7 @@ import { optionsObject } from '../../core/options.js'
 import type { Ms } from '../../core/time.js'
 import type { Store } from '../../ports/ports.js'
 import { withHidden } from './hidden.js'
-import { KeySpace } from './key-space.js'
+import { checkEntry, KeySpace } from './key-space.js'
 import { type MemoryOptions, timeOf } from './time.js'
 
 /** A store in memory: every method is synchronous. */
@@ -62,6 +62,8 @@ export function storePort(keys: KeySpace): MemoryStore {
     },
     getMany: (wanted: readonly string[]) => wanted.map((key) => keys.get(key)),
     setMany(entries: readonly { readonly key: string; readonly value: string; readonly ttl?: Ms }[]) {
+      // All or none: a bad one in the middle must not leave half of them behind.
+      for (const { value, ttl } of entries) checkEntry(value, ttl)
       for (const { key, value, ttl } of entries) keys.set(key, value, ttl)
     },
   }

@@ -1,5 +1,5 @@
-import { type Clock, clockFrom, neverBackwards } from '../../core/clock.js'
-import { OptionError, OptionTypeError } from '../../core/options.js'
+import { type Clock, clockFrom, isClock, neverBackwards } from '../../core/clock.js'
+import { numberOption, OptionError, OptionTypeError } from '../../core/options.js'
 import type { At, Ms } from '../../core/time.js'
 
 /** Where a memory port takes its time from. */
@@ -25,7 +25,8 @@ export function timeOf(options: MemoryOptions, owner: string): Time {
   if (now !== undefined && clock !== undefined) {
     throw new OptionError(`${owner}.now`, 'left out when `clock` is given, because both say what time it is', now)
   }
-  const given = clock ?? now ?? Date.now
+  // Not `??`: a null is a mistake to be told of, not a wish for the default.
+  const given = clock !== undefined ? clock : now !== undefined ? now : Date.now
   if (typeof given !== 'function' && !isClock(given)) {
     throw new OptionTypeError(`${owner}.${clock === undefined ? 'now' : 'clock'}`, 'a function or a Clock', given)
   }
@@ -38,7 +39,7 @@ export function durationOf(ms: Ms | undefined): Ms {
   return ms !== undefined && ms > 0 ? ms : 0
 }
 
-function isClock(value: unknown): value is Clock {
-  const clock = value as Partial<Clock> | null
-  return typeof clock === 'object' && typeof clock?.now === 'function' && typeof clock.monotonic === 'function'
+/** A duration that a caller of a port gave: a negative one counts as none, and what is no finite number is refused by name. */
+export function givenDuration(path: string, ms: Ms | undefined): Ms {
+  return Math.max(0, numberOption(path, ms, { default: 0 }))
 }

@@ -1,6 +1,6 @@
 import type { At } from '../../core/time.js'
 import type { Book } from './book.js'
-import { cancelledElsewhere, groupClosedElsewhere, resultWritten, stateWritten } from './elsewhere.js'
+import { cancelledElsewhere, resultWritten, stateWritten, tellGroupWatchers } from './elsewhere.js'
 import { type GroupPart, groupText, setGroupText } from './group-text.js'
 import type { ItemRecord } from './item-record.js'
 import { stateText } from './item-text.js'
@@ -107,6 +107,10 @@ class ItemKey implements KeyView {
     }
   }
 
+  settled(): void {
+    this.#book.shelf.settled()
+  }
+
   add(): undefined {
     return undefined
   }
@@ -157,9 +161,13 @@ class GroupKey implements KeyView {
     if (this.#part === 'done' && value === undefined) this.#book.keepGroup(group, Number.POSITIVE_INFINITY)
     if (this.#part === 'done' && value !== undefined) {
       this.#book.keepGroup(group, expiresAt)
-      if (wasOpen) groupClosedElsewhere(this.#book, group)
+      if (wasOpen) tellGroupWatchers(this.#book, group)
     }
     return true
+  }
+
+  settled(): void {
+    this.#book.shelf.settled()
   }
 
   add(by: number, _expiresAt: At | undefined, now: At): number | undefined {
@@ -191,8 +199,11 @@ class PauseKey implements KeyView {
   write(value: string | undefined, _expiresAt: At, now: At): boolean {
     if (value === undefined) this.#book.pauses.resume(this.#what, this.#name, now)
     else this.#book.pauses.pause(this.#what, this.#name, value)
-    this.#book.shelf.settled()
     return true
+  }
+
+  settled(): void {
+    this.#book.shelf.settled()
   }
 
   add(): undefined {
@@ -224,6 +235,8 @@ class GateKey implements KeyView {
     return false
   }
 
+  settled(): void {}
+
   add(): undefined {
     return undefined
   }
@@ -247,6 +260,8 @@ class LogKey implements KeyView {
   write(): boolean {
     return false
   }
+
+  settled(): void {}
 
   add(): undefined {
     return undefined

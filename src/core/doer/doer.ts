@@ -25,6 +25,11 @@ export interface Doer {
   do(task: () => Promise<void>, options?: DoerTaskOptions): void
   /** Resolves when nothing is running or waiting; at once where that is so already. */
   done(): Promise<void>
+  /**
+   * How many tasks given now would start at once, rather than wait for a place. Absent: not known, and an engine then counts
+   * as begun only what has really begun.
+   */
+  startable?(): number
   /** Calls `listener` whenever `available()` rises from 0. Returns an unsubscribe. */
   onAvailable?(listener: () => void): () => void
 }

@@ -1,7 +1,6 @@
 import { readEnvelope } from '../envelope.js'
 import type { Claimed } from '../item.js'
 import type { ClaimAsk, ClaimReply } from '../ledger.js'
-import type { ClosedGroup } from '../settlement.js'
 import { type Dealt, deal, drop, giveBack, giveBackPaused, holdOn } from './deal.js'
 import { type Delivery, handOut } from './delivery.js'
 import type { Desk } from './desk.js'
@@ -9,12 +8,6 @@ import { readFacts } from './facts.js'
 import { type Arrival, Intake } from './intake.js'
 import { judge } from './judge.js'
 import { Pauses } from './pauses.js'
-
-/** What a claim over plain ports can tell beside what every claim tells. */
-export interface PlainClaimReply extends ClaimReply {
-  /** Groups that were closed by completing, after a crash, what another process had left: `group-done` is to be emitted. */
-  readonly closed?: readonly ClosedGroup[]
-}
 
 /** What became of a delivery: handed out, or dealt with, which may take longer than the claim waits. */
 type Routed = { readonly item: Claimed } | { readonly dealing: Promise<Dealt> }
@@ -33,7 +26,7 @@ export class Claims {
     this.#pauses = new Pauses(desk)
   }
 
-  async claim(ask: ClaimAsk): Promise<PlainClaimReply> {
+  async claim(ask: ClaimAsk): Promise<ClaimReply> {
     const looked = this.#pauses.look([...new Set(ask.from.map(({ queue }) => queue))])
     // A queue known to be paused is looked at before it is popped; the others meanwhile.
     if (ask.from.some(({ queue }) => this.#pauses.isQueuePaused(queue))) await looked
@@ -98,7 +91,7 @@ export class Claims {
     cancel()
   }
 
-  #told(): Pick<PlainClaimReply, 'unreadable' | 'rescheduled' | 'closed'> {
+  #told(): Pick<ClaimReply, 'unreadable' | 'rescheduled' | 'closed'> {
     const dealt = this.#dealt.splice(0)
     return some({
       unreadable: dealt.flatMap(({ unreadable }) => unreadable ?? []),

@@ -28,7 +28,7 @@ const GOOD = 0x10_0000
 export type GateVerdict = { readonly met: boolean } | undefined
 
 /** What the counts say: met, impossible (`met: false`), or nothing yet. */
-export function verdictOn(gate: Pick<GateRecord, 'need' | 'of' | 'members'>, counted: number): GateVerdict {
+function verdictOn(gate: Pick<GateRecord, 'need' | 'of' | 'members'>, counted: number): GateVerdict {
   const ended = counted % GOOD
   const good = Math.floor(counted / GOOD)
   const need = gate.need - (gate.of === 'done' ? ended : good)

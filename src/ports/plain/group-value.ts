@@ -3,7 +3,7 @@ import type { GroupValue } from '../settlement.js'
 /**
  * The texts of `group:<gid>:result` and `group:<gid>:final`.
  *
- * A value that was simply written is its own text, as in the seed. One that `append` folded also names the items it was
+ * A value that was simply written is its own text, as in `@ayepi/work`. One that `append` folded also names the items it was
  * folded from, in the same record, so that an item which crashed after its fold does not fold again. A final value stands
  * in a key of its own that only the first can claim: readers look there first, so that nobody has to look before writing.
  */

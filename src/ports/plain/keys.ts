@@ -85,7 +85,7 @@ export function keysOf(prefix: string): Keys {
     cancel: (id) => `${prefix}cancel:${id}`,
     progress: (id) => `${prefix}progress:${id}`,
     pause: (what, name) => `${prefix}pause:${what}:${name}`,
-    // Whole seconds keep the seed's key; a schedule that fires within a second needs its milliseconds too.
+    // Whole seconds keep the key of `@ayepi/work`; a schedule that fires within a second needs its milliseconds too.
     fire: (name, at) => `${prefix}sched:${name}:${Math.floor(at / 1000)}${at % 1000 === 0 ? '' : `.${at % 1000}`}`,
     schedule: (name) => `${prefix}sched:${name}:next`,
     lock: (key) => `${prefix}lock:${key.slice(prefix.length)}`,

@@ -33,7 +33,7 @@ export class Outbox {
   }
 }
 
-/** The messages for a batch: the seed's own for single notices, one `done-batch` for many of a kind. */
+/** The messages for a batch: those of `@ayepi/work` for single notices, one `done-batch` for many of a kind. */
 export function messagesFor(batch: readonly Notice[]): readonly string[] {
   const done = batch.filter((notice) => notice.kind === 'done')
   const groups = batch.filter((notice) => notice.kind === 'group-done')

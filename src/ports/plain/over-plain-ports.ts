@@ -7,7 +7,7 @@ import type { CommitResult, Settlement } from '../settlement.js'
 import { act } from './act.js'
 import { begin } from './begin.js'
 import { outcomeOf } from './call.js'
-import { Claims, type PlainClaimReply } from './claim.js'
+import { Claims } from './claim.js'
 import { type Desk, openDesk } from './desk.js'
 import { extend } from './extend.js'
 import { fire } from './fire.js'
@@ -17,11 +17,6 @@ import { partsOf } from './parts.js'
 import { settleByLease } from './settle.js'
 import { submit, watchGroups } from './submit.js'
 import { readView } from './views.js'
-
-/** The ledger over plain ports, with what its claims can tell beyond the contract. */
-export interface PlainLedger extends Ledger {
-  claim(...ask: Parameters<Ledger['claim']>): Promise<PlainClaimReply>
-}
 
 /**
  * Implements the ledger over any three ports by ordered steps that are safe to repeat: what was decided is written first, its
@@ -48,12 +43,12 @@ export function overPlainPorts(
   ports: Ports,
   perType: readonly Queue[] = [],
   options?: PlainOptions,
-): Omit<OpenedLedger, 'foreign' | 'ledger'> & { readonly ledger: PlainLedger } {
+): Omit<OpenedLedger, 'foreign' | 'ledger'> & { readonly ledger: Ledger } {
   const names = nameQueues(ports.queue, perType)
   const byName = new Map([...names].map(([queue, name]) => [name, queue]))
   const desk = openDesk(ports, byName, resolvePlainOptions(options))
   const claims = new Claims(desk)
-  const ledger: PlainLedger = {
+  const ledger: Ledger = {
     atomic: false,
     limits: { maxItemBytes: Infinity, maxDelayMs: Infinity },
     claim: (ask) => claims.claim(ask),

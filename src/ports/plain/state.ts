@@ -2,7 +2,7 @@ import type { FailureClass } from '../../core/failure.js'
 import type { At, Ms } from '../../core/time.js'
 import type { Ending, Envelope, EnvelopeHead, Status } from '../item.js'
 
-/** The part of a stored state that is ours alone: what the seed's state has no word for. */
+/** The part of a stored state that is ours alone: what the state of `@ayepi/work` has no word for. */
 export interface Marks {
   readonly queue?: string
   readonly ending?: Ending
@@ -24,7 +24,7 @@ export interface Marks {
   readonly checks?: number
 }
 
-/** `state:<id>`: the seed's state without its result, the rest of the envelope without its input, and our marks. */
+/** `state:<id>`: the state of `@ayepi/work` without its result, the rest of the envelope without its input, and our marks. */
 export interface StoredState {
   readonly id: string
   readonly type: string
@@ -88,7 +88,7 @@ export function readState(text: string | undefined): StoredState | undefined {
   try {
     const read = JSON.parse(text) as Partial<StoredState> | null
     if (typeof read !== 'object' || read === null || typeof read.id !== 'string') return undefined
-    // `failed` belongs to the seed's vocabulary: nothing of ours writes it, and it counts as dead.
+    // `failed` belongs to the vocabulary of `@ayepi/work`: nothing of ours writes it, and it counts as dead.
     const status: unknown = (read as { readonly status?: unknown }).status === 'failed' ? 'dead' : read.status
     if (!STATUSES.includes(status)) return undefined
     const { type = '', attempt = 1, queueAt = 0, startAt = 0, priority = 0 } = read

@@ -2,6 +2,7 @@ import { isDrained } from '../../core/stream-errors.js'
 import type { Ms } from '../../core/time.js'
 import type { Admission } from './admission.js'
 import type { Feed, Pulled } from './feed.js'
+import { GivenBack } from './given-back.js'
 import type { LoopOptions } from './loop-options.js'
 import type { Observer } from './observer.js'
 import { Wake } from './wake.js'
@@ -20,7 +21,7 @@ export class Fetcher<D, R> {
   readonly #by: Admission<D>
   readonly #admit: (pulled: Pulled<D>) => boolean
   readonly #wake: Wake
-  #othersFirstUntil: Ms = -Infinity
+  readonly #givenBack: GivenBack
 
   /** `admit` offers what was pulled to the policy, and says whether any of it was taken. */
   constructor(
@@ -36,6 +37,7 @@ export class Fetcher<D, R> {
     this.#by = by
     this.#admit = admit
     this.#wake = new Wake(options.clock)
+    this.#givenBack = new GivenBack(() => options.clock.now())
   }
 
   /** Look now: there is something to fetch, room for it, or a reason to stop. */
@@ -43,10 +45,9 @@ export class Fetcher<D, R> {
     this.#wake.ring()
   }
 
-  /** What was given back for later is for others first: this loop looks for it a little after it falls due. */
-  othersFirst(delayMs: Ms): void {
-    const waitMs = Math.min(delayMs, this.#o.idlePollMs) * 1.5
-    this.#othersFirstUntil = Math.max(this.#othersFirstUntil, this.#o.clock.monotonic() + waitMs)
+  /** What is given back for later is for others first: this loop looks for it a little after it falls due. */
+  othersFirst(delayMs: Ms, released: Promise<void>): void {
+    this.#givenBack.add(delayMs, released, this.#o.idlePollMs)
   }
 
   /** Does not reject. */
@@ -114,9 +115,8 @@ export class Fetcher<D, R> {
 
   #idleMs(): Ms {
     const { clock, idlePollMs } = this.#o
-    const dueAt = this.#feed.nextDueAt?.()
-    const dueInMs = dueAt === undefined ? idlePollMs : Math.max(0, dueAt - clock.now())
-    return Math.max(Math.min(idlePollMs, dueInMs), this.#othersFirstUntil - clock.monotonic())
+    const now = clock.now()
+    return Math.max(0, this.#givenBack.lookAt(this.#feed.nextDueAt?.(), now + idlePollMs) - now)
   }
 }
 

@@ -13,8 +13,13 @@ export interface LoopOptions {
   readonly fetchRetry: { readonly attempts: number; readonly delayMs: (failures: number) => Ms }
   /** How long running work may go on after a stop, before its signal fires. */
   readonly drainMs: Ms
-  /** How long it may go on after its signal fired, before it is given back and left. */
+  /** How long it may go on after its signal fired, before it is left. */
   readonly graceMs: Ms
+  /**
+   * Whether what is left while it still runs is given back at once, so that others may begin it beside the run that did
+   * not hear. Otherwise its heartbeat ends and it comes back when its lease has lapsed.
+   */
+  readonly givesBackWhatRuns: boolean
   /** The longest an idle loop sleeps without looking. The net under the wake-ups, never the mechanism. */
   readonly idlePollMs: Ms
 }
@@ -31,5 +36,6 @@ export const LOOP_DEFAULTS: LoopOptions = Object.freeze({
   }),
   drainMs: 30_000,
   graceMs: 1_000,
+  givesBackWhatRuns: true,
   idlePollMs: 1_000,
 })

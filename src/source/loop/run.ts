@@ -142,8 +142,8 @@ export class Run<D, R> {
     }
     if (giveBack !== undefined) {
       for (const [delayMs, ds] of giveBack) {
-        void this.#release(ds, delayMs)
-        this.#fetcher.othersFirst(delayMs ?? 0)
+        const released = this.#release(ds, delayMs)
+        if (delayMs !== undefined) this.#fetcher.othersFirst(delayMs, released)
       }
     }
     return took
@@ -286,7 +286,7 @@ export class Run<D, R> {
   }
 
   async #abandon(left: readonly Delivery<D>[]): Promise<void> {
-    const ours = left.filter(isHeld)
+    const ours = left.filter((one) => isHeld(one) && (this.#o.givesBackWhatRuns || !one.started))
     for (const delivery of left) {
       this.#summary.abandoned += 1
       this.#leave(delivery, 'abandoned')

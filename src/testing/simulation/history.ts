@@ -45,6 +45,8 @@ export class ItemHistory {
   groupId: string | undefined
   /** Its leases, in order. */
   readonly leases: { readonly fence: number; readonly ms: Ms }[] = []
+  /** Why an enqueue of it was not accepted. It may be there all the same. */
+  readonly refusals: unknown[] = []
   readonly ends: End[] = []
   readonly runs: SimulatedRun[] = []
   /** Settlements that the backend took from one of its leases. */
@@ -139,6 +141,10 @@ export class History {
 
   accepted(id: string): void {
     this.item(id).acceptedMs ??= this.#now()
+  }
+
+  refused(id: string, error: unknown): void {
+    this.item(id).refusals.push(error)
   }
 
   waitBegan(wait: Omit<Wait, 'sinceMs' | 'settled'>): Wait {

@@ -1,5 +1,5 @@
 import { defaultCodec } from '../../core/codec.js'
-import { BrokenPromiseError, SimulatedFaultError } from './errors.js'
+import { BrokenPromiseError } from './errors.js'
 import type { Wait } from './history.js'
 import type { Aftermath } from './invariants.js'
 
@@ -23,8 +23,8 @@ export function checkWaits(after: Aftermath): void {
 }
 
 function checkRejection(after: Aftermath, wait: Wait, error: unknown, who: string): void {
-  // It may give up, and what was never accepted is never settled.
-  if (wait.isLimited || error instanceof SimulatedFaultError) return
+  // It may give up, and whose enqueue failed has nothing to wait for.
+  if (wait.isLimited || after.history.items.get(wait.id)?.refusals.includes(error)) return
   const view = after.views.get(wait.id)
   if (view === undefined) return
   const isDead = wait.kind === 'result' && view.status === 'dead'

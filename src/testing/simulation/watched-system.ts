@@ -1,6 +1,7 @@
 import type { WorkSystem } from '../../work/create-work.js'
 import type { WaitOptions, Work, WorkHandle, WorkInstanceOptions } from '../../work/work.js'
 import type { History, Wait } from './history.js'
+import { plainWork } from './watched-work.js'
 
 /** The same system, with everything that it promises written down. */
 export function watchedSystem(system: WorkSystem, process: string, history: History): WorkSystem {
@@ -8,15 +9,18 @@ export function watchedSystem(system: WorkSystem, process: string, history: Hist
     history.offered(handle.id)
     handle.accepted().then(
       ({ id }) => history.accepted(id),
-      () => undefined, // Not promised, then.
+      (error: unknown) => history.refused(handle.id, error),
     )
     return watchedHandle(handle, process, history)
   }
   // One function behind the two overloads, as in the system itself.
-  const enqueue = (...args: Parameters<WorkSystem['enqueue']>) => watched(system.enqueue(...args) as WorkHandle)
+  const enqueue = (first: Work | string, ...rest: unknown[]) => {
+    const args = [typeof first === 'string' ? first : plainWork(first), ...rest]
+    return watched(system.enqueue(...(args as unknown as Parameters<WorkSystem['enqueue']>)) as WorkHandle)
+  }
   const enqueueMany = async (works: readonly Work[], options?: WorkInstanceOptions) => {
     for (const { id } of works) history.offered(id)
-    const handles = await system.enqueueMany(works, options)
+    const handles = await system.enqueueMany(works.map(plainWork), options)
     for (const { id } of handles) history.accepted(id)
     return handles.map((handle) => watchedHandle(handle, process, history))
   }

@@ -26,7 +26,7 @@ export function watchedWork(builder: AnyWorkBuilder, watcher: RunWatcher): AnyWo
     try {
       const returned = await def.run(input, ctx)
       journal.write(name, `■ ${id}#${fence} returned`)
-      history.ended(began, { kind: 'returned', children: isNode(returned) ? childrenOf(returned) : [] })
+      history.ended(began, { kind: 'returned', children: isNode(returned) ? takeChildren(returned) : [] })
       return returned
     } catch (error) {
       journal.write(name, `■ ${id}#${fence} threw ${error instanceof Error ? error.name : typeof error}`)
@@ -41,14 +41,29 @@ export function watchedWork(builder: AnyWorkBuilder, watcher: RunWatcher): AnyWo
   })
 }
 
-/** Ids of the work that a returned instruction queues. */
-function childrenOf(root: ResultNode): readonly string[] {
+/**
+ * Work without the definition it was built with. In every process another definition stands under the same name, the one whose
+ * runs are written down, and work that brings its own would be taken for another type.
+ */
+export function plainWork({ id, type, input }: Work): Work {
+  return { id, type, input }
+}
+
+/** Ids of the work that a returned instruction queues. On the way it becomes plain. */
+function takeChildren(root: ResultNode): readonly string[] {
   const ids: string[] = []
   const walk = (node: ResultNode): void => {
-    for (const item of node.items) {
-      if (isNode(item)) walk(item)
-      else ids.push((item as Work).id)
-    }
+    const items = node.items.map((item) => {
+      if (isNode(item)) {
+        walk(item)
+        return item
+      }
+      const work = item as Work
+      ids.push(work.id)
+      return plainWork(work)
+    })
+    // The instruction is known by its identity, so it stays the same object.
+    Object.assign(node, { items })
   }
   walk(root)
   return ids

@@ -204,7 +204,13 @@ describe('what is written under the keys of a record', () => {
     ])
     store.set('work:state:a', JSON.stringify({ id: 'a', type: 't', status: 'success', attempt: 1 }))
     expect([heard, (await ledger.read(['a']))[0]?.status]).toEqual([[], 'running'])
+    // Whoever hears of it can read it at once.
+    let read: Promise<unknown> | undefined
+    ledger.onInbox('me', ({ ids: ended }) => {
+      read = ledger.read(ended)
+    })
     store.set('work:result:a', '7', DAY)
+    expect(await read).toMatchObject([{ status: 'success', result: '7' }])
     expect([heard, (await ledger.read(['a']))[0]]).toMatchObject([['a'], { status: 'success', result: '7' }])
     const [gate] = await claim(ledger)
     expect([gate?.lease.id, gate?.gate]).toEqual(['gate', { met: true }])

@@ -36,6 +36,18 @@ describeQueue({
   open: (clock) => memoryQueue({ clock, file: 'queue', fs: filesInMemory() }),
 })
 
+/** Likewise, as a journal that is appended to. */
+function journalInMemory(): QueueFsLike {
+  const files = filesInMemory()
+  return { ...files, append: (path, data) => files.writeFile(path, (files.readFile(path) ?? '') + data) }
+}
+
+describeBackend({
+  name: 'memory on a file',
+  test,
+  open: (clock) => memoryBackend({ clock, queue: { file: 'queue', fs: journalInMemory() } }),
+})
+
 /** A backend whose native ledger nobody may open: what runs on it runs on its plain ports, or fails. */
 function withoutItsLedger(clock: Clock): MemoryBackend {
   const backend = memoryBackend({ clock })

@@ -1,6 +1,10 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type MemoryQueue, memoryQueue, type QueueFsLike } from '../../../src/backends/memory/index.js'
+import { nodeQueueFs } from '../../../src/backends/memory/node-fs.js'
 import type { PulledWork } from '../../../src/ports/ports.js'
 import { RecordingFs } from './recording-fs.js'
 
@@ -161,7 +165,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     expect(fileQueue(modeOf(fs)).queue.size()).toBe(2)
   })
 
-  it('F10 takes over a file of the original', () => {
+  it('F10 takes over a file of @ayepi/work', () => {
     const fs = new RecordingFs()
     fs.files.set(
       FILE,
@@ -274,6 +278,49 @@ describe('F8 with a file system that can append', () => {
     expect(fs.count('rename')).toBe(0)
   })
 
+  it('does not rewrite it either when the queue has been opened anew', () => {
+    const fs = new RecordingFs()
+    const { queue } = fileQueue(fs.journal())
+    for (let n = 0; n < 4000; n += 1) queue.push('x'.repeat(1000))
+    const { queue: again } = fileQueue(fs.journal())
+    for (let n = 0; n < 100; n += 1) again.push('y'.repeat(1000))
+    expect(fs.count('rename')).toBe(0)
+    // Nor when some of what was restored leaves.
+    again.ackMany(again.pop(1000, 100))
+    for (let n = 0; n < 100; n += 1) again.push('z'.repeat(1000))
+    expect(fs.count('rename')).toBe(0)
+    expect(fileQueue(fs.journal()).queue.size()).toBe(3200)
+  })
+
+  it('counts restored dead letters as alive', () => {
+    const fs = new RecordingFs()
+    const { queue } = fileQueue(fs.journal())
+    for (let n = 0; n < 2000; n += 1) queue.deadLetter('x'.repeat(1000), 'why')
+    const { queue: again } = fileQueue(fs.journal())
+    for (let n = 0; n < 100; n += 1) again.push('y')
+    expect(fs.count('rename')).toBe(0)
+  })
+
+  it('rewrites once, not at every change, what is far longer on file than it looks', () => {
+    const fs = new RecordingFs()
+    const { queue } = fileQueue(fs.journal())
+    // JSON spells each of these with six characters.
+    for (let n = 0; n < 300; n += 1) queue.push('\u0001'.repeat(1000), { priority: 1 })
+    for (let n = 0; n < 100; n += 1) queue.push('y')
+    expect(fs.count('rename')).toBeLessThanOrEqual(1)
+  })
+
+  it('swaps in a short file after reopening too, once what was restored has left', () => {
+    const fs = new RecordingFs()
+    const { queue } = fileQueue(fs.journal())
+    for (let n = 0; n < 4000; n += 1) queue.push('x'.repeat(1000))
+    const { queue: again } = fileQueue(fs.journal())
+    again.ackMany(again.pop(4000, 100))
+    again.push('last')
+    expect(fs.count('rename')).toBe(1)
+    expect(fs.files.get(FILE)!.length).toBeLessThan(1000)
+  })
+
   it('S15 ignores a torn last record without complaint, wherever the file was cut', () => {
     const fs = new RecordingFs()
     const { queue } = fileQueue(fs.journal())
@@ -333,6 +380,80 @@ describe('F8 with a file system that can append', () => {
       `rename ${FILE}.tmp ${FILE}`,
       'sync sub',
     ])
+  })
+})
+
+describe('what surrounds the file', () => {
+  it('F9 the names of new directories survive a power cut too', () => {
+    const fs = new RecordingFs()
+    fs.uppermost = 'a/b'
+    memoryQueue({ file: 'a/b/c/q.json', fs: fs.journal(), durability: 'power' }).push('x')
+
+    expect(fs.calls.filter((call) => !call.startsWith('readFile'))).toEqual([
+      'mkdir a/b/c',
+      'sync a/b',
+      'sync a',
+      'append a/b/c/q.json',
+      'sync a/b/c/q.json',
+      'sync a/b/c',
+    ])
+  })
+
+  it.each(['append', 'rename'])('nothing is left beside it when %s fails in the middle of a rewrite', (failing) => {
+    const fs = new RecordingFs()
+    fs.files.set(FILE, 'millrace-queue 1\ntorn')
+    const { queue, errors } = fileQueue(fs.journal())
+    fs.failing = failing
+    queue.push('a')
+
+    expect(errors.length).toBe(1)
+    expect([...fs.files.keys()]).toEqual([FILE])
+    fs.failing = undefined
+    queue.push('b')
+    expect(fileQueue(fs.journal()).queue.size()).toBe(2)
+  })
+
+  it('reports the write that failed when not even the rest of it can be removed', () => {
+    const fs = new RecordingFs()
+    fs.files.set(FILE, 'millrace-queue 1\ntorn')
+    const remove = () => {
+      throw new Error('remove failed')
+    }
+    const { queue, errors } = fileQueue({ ...fs.journal(), remove })
+    fs.failing = 'rename'
+    queue.push('a')
+    expect(errors).toMatchObject([{ message: 'rename failed' }])
+  })
+
+  describe('on the real file system', () => {
+    let folder = ''
+    const home = process.cwd()
+    beforeEach(() => {
+      folder = mkdtempSync(join(tmpdir(), 'millrace-queue-'))
+    })
+    afterEach(() => {
+      process.chdir(home)
+      rmSync(folder, { recursive: true, force: true })
+    })
+
+    it('two spellings of a path are one file, also after a rewrite by one of them', () => {
+      const open = (file: string) => memoryQueue({ file, fs: { ...nodeQueueFs } })
+      const one = open(join(folder, 'q'))
+      one.push('a')
+      nodeQueueFs.rename(`${folder}/./q`, `${folder}/moved`)
+      one.push('b')
+      // With a handle that outlived the rename this would be at the end of the other file.
+      expect(readFileSync(join(folder, 'q'), 'utf8')).toMatch(/b\n$/)
+    })
+
+    it('it stays where it is when the program changes its working directory', () => {
+      process.chdir(folder)
+      const queue = memoryQueue({ file: 'deep/er/q', durability: 'power' })
+      queue.push('a')
+      process.chdir(home)
+      queue.push('b')
+      expect(memoryQueue({ file: join(folder, 'deep/er/q') }).size()).toBe(2)
+    })
   })
 })
 
@@ -437,7 +558,18 @@ describe('options of a file', () => {
     expect(() => memoryQueue({ file: 'x', onError: 5 as never })).toThrow(
       /memoryQueue.onError must be a function, got 5/,
     )
+    expect(() => memoryQueue({ file: 'x', fs: null as never })).toThrow(/memoryQueue.fs must be an object/)
     expect(() => memoryQueue({ maxDead: -1 })).toThrow(/memoryQueue.maxDead must be an integer >= 0, got -1/)
     expect(() => memoryQueue({ fiel: 'x' } as never)).toThrow(/Did you mean "file"/)
+  })
+
+  it('are checked without a file too', () => {
+    expect(() => memoryQueue({ fs: 5 as never })).toThrow(/memoryQueue.fs must be an object like QueueFsLike, got 5/)
+    expect(() => memoryQueue({ onError: 5 as never })).toThrow(/memoryQueue.onError must be a function, got 5/)
+    expect(() => memoryQueue({ durability: 'nope' as never })).toThrow(
+      /memoryQueue.durability must be 'process' or 'power'/,
+    )
+    expect(() => memoryQueue({ now: null as never })).toThrow(/memoryQueue.now must be a function or a Clock, got null/)
+    expect(() => memoryQueue({ clock: null as never })).toThrow(/memoryQueue.clock must be a function or a Clock/)
   })
 })

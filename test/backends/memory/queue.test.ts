@@ -111,6 +111,35 @@ describe('a queue', () => {
     expect(() => queue.pushMany([{ body: 'a' }, { body: 5 as never }])).toThrow(/got 5/)
     expect(queue.size()).toBe(0)
   })
+
+  it('refuses a dead letter that is not text', () => {
+    const { queue } = queueAt()
+    expect(() => queue.deadLetter(5 as never, 'why')).toThrow(/deadLetter\(body\): body must be a string, got 5/)
+    expect(() => queue.deadLetter('a', undefined as never)).toThrow(/deadLetter\(error\): error must be a string/)
+    expect(() => queue.deadQueue().push(5 as never)).toThrow(/push\(body\): body must be a string, got 5/)
+    expect(queue.dead).toEqual([])
+  })
+
+  it.each(['5', Number.NaN, Number.POSITIVE_INFINITY, null])(
+    'refuses a time of %j by name, and changes nothing',
+    (ms) => {
+      const { queue } = queueAt()
+      const bad = ms as never
+      const refused = (what: string) => expect.objectContaining({ code: 'BAD_OPTION', option: what })
+      expect(() => queue.push('a', { delay: bad })).toThrow(refused('push.delay'))
+      expect(() => queue.pushMany([{ body: 'a' }, { body: 'b', options: { delay: bad } }])).toThrow(
+        refused('push.delay'),
+      )
+      expect(queue.size()).toBe(0)
+      queue.push('a')
+      expect(() => queue.pop(1, bad)).toThrow(refused('pop.visibility'))
+      const [pulled] = queue.pop(1, 100)
+      expect(pulled?.attempt).toBe(1)
+      expect(() => queue.heartbeat(pulled!, bad)).toThrow(refused('heartbeat.visibility'))
+      expect(() => queue.fail(pulled!, bad)).toThrow(refused('fail.delay'))
+      expect(queue.heartbeat(pulled!, 100)).toBe(true)
+    },
+  )
 })
 
 describe('the order of claim', () => {
@@ -146,10 +175,10 @@ describe('the order of claim', () => {
     expect(bodies(queue.pop(2, 100))).toEqual(['b', 'a'])
   })
 
-  it('takes a priority or a delay that is no number as none', () => {
+  it('takes a priority that is no number, or a negative delay, as none', () => {
     const { queue } = queueAt()
     queue.push('a', { priority: Number.NaN, delay: -5 })
-    queue.push('b', { delay: Number.NaN })
+    queue.push('b')
     expect(bodies(queue.pop(9, 100))).toEqual(['a', 'b'])
   })
 })

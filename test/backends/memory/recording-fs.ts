@@ -6,6 +6,8 @@ export class RecordingFs {
   readonly calls: string[] = []
   /** Throws before the call of this name does anything, while it is set. */
   failing: string | undefined
+  /** What `mkdir` says that it created. */
+  uppermost: string | undefined
 
   #note(call: string, name: string): void {
     this.calls.push(call)
@@ -34,7 +36,10 @@ export class RecordingFs {
         this.files.set(to, data)
         this.files.delete(from)
       },
-      mkdir: (path) => this.#note(`mkdir ${path}`, 'mkdir'),
+      mkdir: (path) => {
+        this.#note(`mkdir ${path}`, 'mkdir')
+        return this.uppermost
+      },
     }
   }
 

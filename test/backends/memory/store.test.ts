@@ -71,6 +71,18 @@ describe('a key', () => {
   it('refuses a value that is not text', () => {
     expect(() => storeAt(0).store.set('k', 5 as never)).toThrow(/value must be a string, got 5/)
   })
+
+  it.each([-5, Number.NaN, '5', null])('refuses a ttl of %j, and changes nothing', (ttl) => {
+    const { store } = storeAt(0)
+    const bad = ttl as never
+    const refused = (option: string) => expect.objectContaining({ code: 'BAD_OPTION', option })
+    expect(() => store.set('k', 'v', bad)).toThrow(refused('set.ttl'))
+    expect(() => store.setIfNotExists('k', 'v', bad)).toThrow(refused('set.ttl'))
+    expect(() => store.increment('k', 1, bad)).toThrow(refused('increment.ttl'))
+    expect(() => store.incrementOnce('k', 'm', 1, bad)).toThrow(refused('increment.ttl'))
+    expect(() => store.compareAndSet('k', undefined, 'v', bad)).toThrow(refused('set.ttl'))
+    expect(store.getMany(['k', 'm'])).toEqual([undefined, undefined])
+  })
 })
 
 describe('the atoms', () => {
@@ -111,10 +123,18 @@ describe('the atoms', () => {
     clock.now = 5
     expect(store.getMany(['a', 'b'])).toEqual(['1', undefined])
   })
+
+  it('setMany sets none of them when one of them is bad', () => {
+    const { store } = storeAt(0)
+    const good = { key: 'a', value: '1' }
+    expect(() => store.setMany([good, { key: 'b', value: 5 as never }])).toThrow(/value must be a string, got 5/)
+    expect(() => store.setMany([good, { key: 'b', value: '2', ttl: -1 }])).toThrow(/set.ttl must be a number >= 0/)
+    expect(store.getMany(['a', 'b'])).toEqual([undefined, undefined])
+  })
 })
 
 describe('a store that is spread', () => {
-  it('is a plain port: the seed members work without this, the rest is lost', () => {
+  it('is a plain port: its documented members work without this, the rest is lost', () => {
     const { get, set, increment, setIfNotExists, delete: remove, ...rest } = { ...memoryStore() }
 
     set('k', '1')

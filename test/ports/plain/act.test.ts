@@ -21,7 +21,7 @@ const act = (
 
 describe('a cancel of a pending item', () => {
   it('is completed by its repetition, whichever of its steps failed, and does not bury it', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const)
+    for (const powers of ['all', 'documented', 'minimal'] as const)
       for (const when of ['before', 'after'] as const)
         for (let at = 1; at < 40; at += 1) {
           const { ports, commit, ledger, claim, dead } = world(powers)
@@ -78,7 +78,7 @@ describe('a schedule', () => {
   })
 
   it('fires once per fleet, and its claim is that of the seed: one key per second', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const { commit, again, get, claim } = world(powers)
       expect(await commit(fire(undefined, 60_000, 'first'))).toMatchObject({ kind: 'applied' })
       const others = [again(), again(), again()]
@@ -112,13 +112,13 @@ describe('a schedule', () => {
 
 describe('options of the adapter', () => {
   it('are checked, and a misspelt one is named', () => {
-    expect(() => world('seed', { putBackMs: -1 })).toThrow(/putBackMs/)
-    expect(() => world('seed', { retentionMs: Number.NaN })).toThrow(/retentionMs/)
-    expect(() => world('seed', { onEror: () => undefined } as never)).toThrow(/onEror.*onError/s)
+    expect(() => world('documented', { putBackMs: -1 })).toThrow(/putBackMs/)
+    expect(() => world('documented', { retentionMs: Number.NaN })).toThrow(/retentionMs/)
+    expect(() => world('documented', { onEror: () => undefined } as never)).toThrow(/onEror.*onError/s)
   })
 
   it('prefix stands before every key', async () => {
-    const { ports, commit } = world('seed', { prefix: 'mine/' })
+    const { ports, commit } = world('documented', { prefix: 'mine/' })
     await commit(enqueue(item('a')))
     const keys = ports.calls.filter(({ port }) => port === 'store').map(({ given }) => String(given[0]))
     expect(keys.every((key) => key.startsWith('mine/'))).toBe(true)
@@ -126,7 +126,7 @@ describe('options of the adapter', () => {
 
   it('retryPort repeats what may be repeated, and never an increment', async () => {
     const retryPort = async <T>(call: () => Promise<T>): Promise<T> => call().catch(call)
-    const { ports, commit, claim } = world('seed', { retryPort })
+    const { ports, commit, claim } = world('documented', { retryPort })
     const failed = new Set<string>()
     const first = (name: string) => {
       if (failed.has(name) || name === 'increment' || name === 'pop') return undefined

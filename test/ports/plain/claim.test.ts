@@ -28,7 +28,7 @@ function stub(bodies: () => readonly string[]) {
     },
   }
   const clock = new FakeClock()
-  const { store, pubsub } = portsWith('seed', clock)
+  const { store, pubsub } = portsWith('documented', clock)
   return { counts, clock, ...overPlainPorts({ queue, store, pubsub }, [], { clock }) }
 }
 
@@ -100,7 +100,7 @@ describe('a body that arrives before its time', () => {
 
   it('because its queue caps delays comes on time all the same', async () => {
     const clock = new FakeClock()
-    const { queue, store, pubsub } = portsWith('seed', clock)
+    const { queue, store, pubsub } = portsWith('documented', clock)
     const { ledger } = overPlainPorts({ queue: { ...queue, maxDelay: 10_000 }, store, pubsub }, [], { clock })
     const startAt = clock.now() + 25_000
     await ledger.commit([enqueue(item('a', { startAt }), 25_000)])
@@ -127,7 +127,7 @@ describe('a body that arrives before its time', () => {
 
 describe('several queues', () => {
   const two = (queue: Queue, clock: FakeClock, slowMs = 50) => {
-    const { store, pubsub, queue: other } = portsWith('seed', clock)
+    const { store, pubsub, queue: other } = portsWith('documented', clock)
     const errors: unknown[] = []
     const onError = (error: unknown) => void errors.push(error)
     return {
@@ -150,7 +150,7 @@ describe('several queues', () => {
 
   it('are named default, q1, …; the same object is the same queue', () => {
     const clock = new FakeClock()
-    const { queue } = portsWith('seed', clock)
+    const { queue } = portsWith('documented', clock)
     const { names, other } = two(queue, clock)
     expect([...names]).toEqual([
       [queue, 'default'],
@@ -160,9 +160,9 @@ describe('several queues', () => {
 
   it('S79 dead letters go to the sink of their own queue', async () => {
     const clock = new FakeClock()
-    const { queue, dead } = portsWith('seed', clock)
+    const { queue, dead } = portsWith('documented', clock)
     const buried: string[] = []
-    const { store, pubsub, queue: plain } = portsWith('seed', clock)
+    const { store, pubsub, queue: plain } = portsWith('documented', clock)
     const other = { ...plain, deadLetter: (_: string, error: string) => void buried.push(error) }
     const { ledger } = overPlainPorts({ queue, store, pubsub }, [other], { clock })
     await other.push(env('x', { type: 'ghost' }))
@@ -181,7 +181,7 @@ describe('several queues', () => {
 
   it('S80 one that throws is named, and the others are served', async () => {
     const clock = new FakeClock()
-    const { queue } = portsWith('seed', clock)
+    const { queue } = portsWith('documented', clock)
     const broken = {
       ...queue,
       pop: () => {
@@ -197,7 +197,7 @@ describe('several queues', () => {
 
   it('one that is slow delays the others only for a moment, and is handed out when it comes', async () => {
     const clock = new FakeClock()
-    const { queue } = portsWith('seed', clock)
+    const { queue } = portsWith('documented', clock)
     let answer: (pulled: PulledWork[]) => void = () => undefined
     let pops = 0
     const slow = {
@@ -235,7 +235,7 @@ describe('several queues', () => {
 
   it('gets back what came late, when nobody asks any more', async () => {
     const clock = new FakeClock()
-    const { queue } = portsWith('seed', clock)
+    const { queue } = portsWith('documented', clock)
     let answer: (pulled: PulledWork[]) => void = () => undefined
     const failed: unknown[] = []
     const slow: Queue = {
@@ -299,7 +299,7 @@ describe('deliveries of an item that something is known of', () => {
   })
 
   it('a copy of what another process runs is put back for a while, and dropped when that has ended', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const { ledger, commit, claim, pushRaw, again, clock, ports } = world(powers)
       await commit(enqueue(item('a')))
       const [a] = await claim()
@@ -332,7 +332,7 @@ describe('deliveries of an item that something is known of', () => {
   })
 
   it('what cannot be looked up is put back, and its queue named', async () => {
-    const { ledger, commit, ports, clock } = world('seed')
+    const { ledger, commit, ports, clock } = world('documented')
     await commit(enqueue(item('a')))
     await commit(enqueue(item('b')))
     ports.fault = ({ name, given }) => (name === 'get' && given[0] === 'work:state:a' ? 'before' : undefined)

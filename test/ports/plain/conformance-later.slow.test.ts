@@ -12,9 +12,9 @@ describeLedger({
 })
 
 describeLedger({
-  name: "plain ports with the seed's members, that answer later",
+  name: 'plain ports with the documented members, that answer later',
   test: { describe, it },
-  open: (clock) => openPlain('seed', clock, laterPorts),
+  open: (clock) => openPlain('documented', clock, laterPorts),
   without,
   waived: inTwoSteps,
 })

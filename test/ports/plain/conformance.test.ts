@@ -11,9 +11,9 @@ describeLedger({
 })
 
 describeLedger({
-  name: "plain ports with the seed's members",
+  name: 'plain ports with the documented members',
   test: { describe, it },
-  open: (clock) => openPlain('seed', clock),
+  open: (clock) => openPlain('documented', clock),
   stallMs: 0,
   without,
   waived: inTwoSteps,

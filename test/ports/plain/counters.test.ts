@@ -27,7 +27,7 @@ function counters(port: Store, retry = once) {
   return { counters: made, store, uncertain }
 }
 
-const seed = () => storeWith(memoryStore(), 'seed')
+const seed = () => storeWith(memoryStore(), 'documented')
 const minimal = () => storeWith(memoryStore(), 'minimal')
 const lost = () => new Error('the reply was lost')
 
@@ -134,7 +134,7 @@ describe('a counter after a failed call', () => {
     const port = memoryStore()
     let failures = 2
     const flaky: Store = {
-      ...storeWith(port, 'seed'),
+      ...storeWith(port, 'documented'),
       incrementOnce: (...given) => {
         const done = port.incrementOnce!(...given)
         if (failures-- > 0) throw lost()
@@ -176,7 +176,7 @@ describe('any mix of stores, failures and repetitions', () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { maxLength: 12 }),
-        fc.constantFrom('all', 'seed', 'minimal'),
+        fc.constantFrom('all', 'documented', 'minimal'),
         async (steps, powers) => {
           const port = storeWith(memoryStore(), powers as 'all')
           let countdown = 0

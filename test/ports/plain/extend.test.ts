@@ -6,7 +6,7 @@ import { world } from './world.js'
 const me = { id: 'w1', host: 'h', version: '1', types: ['t'], queues: ['default'] }
 const names = ['a', 'b', 'c']
 
-async function three(powers: 'all' | 'seed' | 'minimal' = 'seed') {
+async function three(powers: 'all' | 'documented' | 'minimal' = 'documented') {
   const made = world(powers)
   await made.ledger.commit(names.map((id) => enqueue(item(id))))
   const items = await made.claim({ leaseMs: 1000 })
@@ -37,7 +37,7 @@ describe('a heartbeat', () => {
       'getMany',
       'setMany',
     ])
-    const each = await three('seed')
+    const each = await three('documented')
     await each.ledger.extend(each.held, 1000, me)
     expect(each.ports.calls.filter(({ name }) => name === 'heartbeat')).toHaveLength(3)
   })
@@ -57,7 +57,7 @@ describe('a heartbeat', () => {
   })
 
   it('that the queue answers with false, or whose token has moved on, is lost', async () => {
-    const { ledger, held, clock, claim, again, ports } = await three('seed')
+    const { ledger, held, clock, claim, again, ports } = await three('documented')
     await clock.advance(1000)
     const taken = await claim({ ledger: again(), max: 1 })
     expect(taken.map(({ lease }) => lease.id)).toEqual(['a'])
@@ -71,7 +71,7 @@ describe('a heartbeat', () => {
   })
 
   it('that hangs is lost when the lease would have run out, and keeps nobody else waiting longer', async () => {
-    const made = world('seed')
+    const made = world('documented')
     let hangs = false
     const heartbeat: typeof made.ports.queue.heartbeat = (...given) =>
       hangs ? new Promise<boolean>(() => undefined) : made.ports.queue.heartbeat(...given)
@@ -91,7 +91,7 @@ describe('a heartbeat', () => {
   })
 
   it('that the store fails to note is reported, and the lease is kept', async () => {
-    const { ledger, held, ports, errors } = await three('seed')
+    const { ledger, held, ports, errors } = await three('documented')
     ports.fault = ({ port }) => (port === 'store' ? 'before' : undefined)
     expect(await ledger.extend(held, 1000, me)).toEqual(['held', 'held', 'held'])
     expect(errors.every(({ phase }) => phase === 'queue')).toBe(true)
@@ -99,7 +99,7 @@ describe('a heartbeat', () => {
   })
 
   it('tells the holder that its item was cancelled, and goes on holding it', async () => {
-    const { ledger, held, again, commit, items } = await three('seed')
+    const { ledger, held, again, commit, items } = await three('documented')
     const cancel = { do: 'cancel', id: 'b', reason: 'no' } as const
     await again().commit([{ guard: { by: 'status', id: 'b', in: ['running'] }, effects: [cancel] }])
     expect(await ledger.extend(held, 1000, me)).toEqual(['held', 'cancelled', 'held'])

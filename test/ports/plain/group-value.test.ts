@@ -59,7 +59,7 @@ describe('the text of a group value', () => {
 })
 
 describe('folding into a group value', () => {
-  const fold = async (powers: 'all' | 'seed' | 'minimal') => {
+  const fold = async (powers: 'all' | 'documented' | 'minimal') => {
     const made = world(powers)
     await made.ledger.commit(['a', 'b'].map((id) => enqueue(item(id, { groupId: 'g' }))))
     const [a, b] = await made.claim({ leaseMs: 1000 })
@@ -67,7 +67,7 @@ describe('folding into a group value', () => {
   }
 
   it('an item that folded and died before it could say so does not fold again', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const made = await fold(powers)
       const { commit, ports, clock, claim, again, a, b, get } = made
       ports.fault = ({ name, given }) =>
@@ -96,7 +96,7 @@ describe('folding into a group value', () => {
   })
 
   it('a conflict changes nothing, and children of a folding parent keep their ids', async () => {
-    const { commit, a, b, ledger, get } = await fold('seed')
+    const { commit, a, b, ledger, get } = await fold('documented')
     expect(await commit(finish(a, '1', [contribute('g', '1', { expect: 0 })]))).toMatchObject({ kind: 'applied' })
     const stale = finish(b, '1', [...children(b, ['c']), contribute('g', '1', { expect: 0 })])
     const conflict = await commit(stale)
@@ -127,7 +127,7 @@ describe('folding into a group value', () => {
   })
 
   it('a locked group takes no more values, and says so to nobody', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const { commit, a, b, ledger } = await fold(powers)
       expect(await commit(finish(a, '1', [contribute('g', '"locked"', { final: true })]))).toMatchObject({
         kind: 'applied',

@@ -3,9 +3,9 @@ import type { Clock } from '../../../src/core/clock.js'
 import type { Ports, Queue, Store } from '../../../src/ports/ports.js'
 
 /** How much a port can do beyond its obligations. */
-export type Powers = 'all' | 'seed' | 'minimal'
+export type Powers = 'all' | 'documented' | 'minimal'
 
-/** Ports in memory with every optional power, with the seed's members only, or with the bare obligations. */
+/** Ports in memory with every optional power, with the documented members only, or with the bare obligations. */
 export function portsWith(
   powers: Powers,
   clock: Clock,

@@ -16,7 +16,7 @@ import {
 } from './settlements.js'
 import { type World, world, written } from './world.js'
 
-async function running(powers: Powers = 'seed', id = 'a'): Promise<World & { readonly held: Claimed }> {
+async function running(powers: Powers = 'documented', id = 'a'): Promise<World & { readonly held: Claimed }> {
   const made = world(powers)
   await made.commit(enqueue(item(id)))
   const [held] = await made.claim()
@@ -170,7 +170,7 @@ describe('a settlement whose port fails', () => {
   })
 
   it('S61 a retry that was cut short before its push is pushed by whoever gets the old copy', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const made = await running(powers)
       made.ports.fault = ({ name }) => (name.startsWith('push') ? 'before' : undefined)
       expect(await made.commit(retryAt(made.held, 0))).toMatchObject({ kind: 'failed' })
@@ -216,7 +216,7 @@ describe('a settlement whose port fails', () => {
   })
 
   it('S97 a result that stands is never worked out again: the next holder only completes', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const made = await running(powers)
       made.ports.fault = ({ name, given }) =>
         name.startsWith('increment') || (name === 'setIfNotExists' && String(given[0]).includes('settled:'))
@@ -239,7 +239,7 @@ describe('a settlement whose port fails', () => {
   })
 
   it('S98 a child whose push fails once is queued once, and so are its siblings', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const made = await running(powers)
       let failures = powers === 'all' ? 2 : 1
       made.ports.fault = ({ name, given }) =>
@@ -259,7 +259,7 @@ describe('a settlement whose port fails', () => {
   })
 
   it('S98 a plan that was written is carried out by the next holder, without a second run', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const made = await running(powers)
       made.ports.fault = ({ name }) => (name.startsWith('push') ? 'before' : undefined)
       const plan = children(made.held, ['c1', 'c2'])
@@ -307,7 +307,7 @@ describe('a settlement whose port fails', () => {
 
 describe('a deferral to the very same instant', () => {
   it('is not swallowed by the copy under lease, however often it happens', async () => {
-    for (const powers of ['all', 'seed'] as const) {
+    for (const powers of ['all', 'documented'] as const) {
       const made = await running(powers)
       let { held } = made
       for (let round = 0; round < 5; round += 1) {
@@ -336,7 +336,7 @@ describe('two runs of one item', () => {
   })
 
   it('a terminal state is never overtaken by the start that was written alongside', async () => {
-    const made = world('seed')
+    const made = world('documented')
     await made.commit(enqueue(item('a')))
     let open: () => void = () => undefined
     const slow = new Promise<void>((resolve) => {
@@ -372,7 +372,7 @@ describe('two runs of one item', () => {
   })
 
   it('a start that cannot be written is reported as commit, and the run goes on', async () => {
-    const made = world('seed')
+    const made = world('documented')
     await made.commit(enqueue(item('a')))
     made.ports.fault = ({ name, given }) => (name === 'set' && String(given[0]).includes('run:') ? 'before' : undefined)
     const [held] = await made.claim()
@@ -392,7 +392,7 @@ describe('what comes late to a plain store, which fences nobody', () => {
   }
 
   it('a start is not believed once the item has left its group', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const { other, second, ports, get } = await overtaken(powers)
       const started = await get('state:a')
       expect((await other.commit([finish(second, '1')]))[0]).toMatchObject({ kind: 'applied' })
@@ -402,7 +402,7 @@ describe('what comes late to a plain store, which fences nobody', () => {
   })
 
   it('a plan is refused when another run of the item has carried out its own', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const { other, second, commit, held, ports, claim } = await overtaken(powers)
       const plan = children(second, ['c'])
       expect((await other.commit([finish(second, '1', plan)]))[0]).toMatchObject({ kind: 'applied' })
@@ -424,7 +424,7 @@ describe('what comes late to a plain store, which fences nobody', () => {
   })
 
   it('a look that took longer than the lease is not trusted: there is another one', async () => {
-    const { other, second, commit, held, ports, clock, dead } = await overtaken('seed')
+    const { other, second, commit, held, ports, clock, dead } = await overtaken('documented')
     const { get } = ports.store
     let isSlow = true
     Object.assign(ports.store, {
@@ -464,7 +464,7 @@ describe('what comes late to a plain store, which fences nobody', () => {
 
 describe('the keys of a plain system', () => {
   it('are those of the layout, and no new one looks like one that tests make fail', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const made = await running(powers, 'x')
       const gate = { do: 'openGate', key: 'k', holds: 'x2', members: ['x1'], need: 1, of: 'success' } as const
       await made.commit(

@@ -58,7 +58,7 @@ describe('an enqueue on plain ports', () => {
   })
 
   it('S95 fails alone: its neighbours in the batch are applied', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const { ports, ledger } = world(powers)
       const hit = (body: unknown) => JSON.stringify(body).includes('bad')
       ports.fault = ({ name, given }) => (name.startsWith('push') && hit(given[0]) ? 'before' : undefined)
@@ -68,7 +68,7 @@ describe('an enqueue on plain ports', () => {
   })
 
   it('may be repeated after it failed, and then counts once', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const)
+    for (const powers of ['all', 'documented', 'minimal'] as const)
       for (const when of ['before', 'after'] as const)
         for (const name of ['set', 'setMany', 'push', 'pushMany', 'increment', 'incrementOnce']) {
           const { ports, commit, claim, get } = world(powers)
@@ -89,7 +89,7 @@ describe('an enqueue on plain ports', () => {
   })
 
   it('of an item enqueued twice is one item: by the store where it can, by a look otherwise', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const { ledger, commit, claim, again } = world(powers)
       const twice = await ledger.commit([enqueue(item('a')), enqueue(item('a'))])
       expect(twice.map(({ kind }) => kind)).toEqual(['applied', 'repeated'])
@@ -103,7 +103,7 @@ describe('an enqueue on plain ports', () => {
   })
 
   it('of a redriven item begins a new life: its old error and the closing of its group are cleared', async () => {
-    for (const powers of ['all', 'seed', 'minimal'] as const) {
+    for (const powers of ['all', 'documented', 'minimal'] as const) {
       const { commit, claim, get, ledger, clock } = world(powers)
       await commit(enqueue(item('a')))
       await commit(park((await claim())[0]!))

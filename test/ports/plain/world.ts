@@ -1,11 +1,11 @@
 import type { Clock } from '../../../src/core/clock.js'
 import type { Claimed } from '../../../src/ports/item.js'
-import { overPlainPorts, type PlainLedger, type PlainOptions } from '../../../src/ports/plain/index.js'
+import type { Ledger } from '../../../src/ports/ledger.js'
+import { overPlainPorts, type PlainOptions } from '../../../src/ports/plain/index.js'
 import type { Ports, PubSub, Queue, Store } from '../../../src/ports/ports.js'
 import type { CommitResult, Settlement } from '../../../src/ports/settlement.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { type Powers, portsWith } from './ports.js'
-import { DAY } from './settlements.js'
 
 /** One call of a port. */
 export interface Call {
@@ -58,22 +58,22 @@ export interface World {
   readonly clock: FakeClock
   readonly ports: Watched
   readonly dead: readonly { readonly body: string; readonly error: string }[]
-  readonly ledger: PlainLedger
+  readonly ledger: Ledger
   readonly errors: { readonly error: unknown; readonly phase: string }[]
   /** Another process on the same ports. */
-  again(options?: PlainOptions): PlainLedger
+  again(options?: PlainOptions): Ledger
   commit(settlement: Settlement): Promise<CommitResult>
   /** Claims as an engine does, and marks the starts. */
   claim(options?: {
     readonly max?: number
     readonly leaseMs?: number
-    readonly ledger?: PlainLedger
+    readonly ledger?: Ledger
   }): Promise<readonly Claimed[]>
   get(key: string): Promise<string | undefined>
   pushRaw(body: string): Promise<void>
 }
 
-export function world(powers: Powers = 'seed', options: PlainOptions = {}): World {
+export function world(powers: Powers = 'documented', options: PlainOptions = {}): World {
   const clock = new FakeClock()
   const { dead, ...plain } = portsWith(powers, clock as Clock)
   const ports = watched(plain)
@@ -120,5 +120,3 @@ export function written(calls: readonly Call[]): string[] {
     return [String(given[0])]
   })
 }
-
-export { DAY }

@@ -101,7 +101,7 @@ describe('a retryable failure under retry', () => {
     expect(await through(options, nakAfter(60_000), 1)).toMatchObject({ requeueMs: 50 })
   })
 
-  it('S19 counts when it is unclassified too: the original loops for ever', async () => {
+  it('S19 counts when it is unclassified too: it does not loop for ever', async () => {
     const unclassified: Result = { action: 'nak', class: 'unclassified', requeueMs: 0 }
     expect(await through({}, unclassified, 5)).toMatchObject({ action: 'term', class: 'retryable' })
     expect(await through({ random: () => 0.5 }, unclassified, 1)).toMatchObject({

@@ -1,0 +1,12 @@
+/**
+ * Tells an observer something. What it throws, now or later, is its own: neither the work nor the process may suffer
+ * from a logger that fails.
+ */
+export function tell(observer: () => unknown): void {
+  try {
+    const told = observer()
+    if (told instanceof Promise) told.catch(() => undefined)
+  } catch {
+    // The same as above.
+  }
+}
