@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.js'
 import { MillraceError } from '../core/error.js'
+import { OptionRangeError } from '../core/options.js'
 import type { Maybe, Ms } from '../core/time.js'
 
 /** Options of {@link GroupCommit}. */
@@ -96,6 +97,10 @@ export class GroupCommit<T, R> {
     this.#maxUnsentBytes = limit('maxUnsentBytes', options.maxUnsentBytes ?? 16 * 1024 * 1024)
     this.#maxBatch = limit('maxBatch', options.maxBatch ?? Infinity)
     this.#maxUnderWay = limit('maxUnderWay', options.maxUnderWay ?? 1)
+    const patienceMs = options.patience?.ms
+    if (patienceMs !== undefined && !(patienceMs > 0)) {
+      throw new OptionRangeError('GroupCommit.patience.ms', 'a number > 0', patienceMs)
+    }
   }
 
   /** How many items wait to be sent. */
@@ -246,7 +251,7 @@ function isLater<T>(value: Maybe<T>): value is Promise<T> {
 
 function limit(name: string, value: number): number {
   if (value >= 1 && (value === Infinity || Number.isInteger(value))) return value
-  throw new RangeError(`GroupCommit: ${name} must be an integer of at least 1 (or Infinity), got ${value}`)
+  throw new OptionRangeError(`GroupCommit.${name}`, 'an integer of at least 1 (or Infinity)', value)
 }
 
 function misaligned(got: number, wanted: number): MillraceError {

@@ -117,6 +117,9 @@ export class Engine {
       case 'deferred':
         saw({ status: 'pending', startAt: told.runAt })
         break
+      case 'released':
+        saw({ status: 'pending' })
+        break
       default:
         unreachable(told)
     }

@@ -35,6 +35,8 @@ export type Outcome =
       /** What the user's own classifier said. */
       readonly said?: 'retry' | 'abort'
     }
+  /** Stopped because its process shuts down: handed back, without an attempt. */
+  | { readonly kind: 'interrupted' }
   /** Not run: its deadline had passed. */
   | { readonly kind: 'expired' }
   /** Not run: earlier runs of it died with their process too often. */

@@ -143,6 +143,8 @@ function count(meters: TypeMeters, { ran, told }: WorkSettling, at: At): void {
     case 'expired':
       meters.expired.inc()
       return
+    case 'released':
+      return
     default:
       unreachable(told)
   }
@@ -150,7 +152,7 @@ function count(meters: TypeMeters, { ran, told }: WorkSettling, at: At): void {
   meters.attempts.observe(envelope.attempt)
 }
 
-function eventOf({ ran, told, value }: WorkSettling, at: At): WorkEvent {
+function eventOf({ ran, told, value }: WorkSettling, at: At): WorkEvent | undefined {
   const { envelope } = ran.item
   const of = { ...ofItem(envelope), at }
   switch (told.kind) {
@@ -165,6 +167,8 @@ function eventOf({ ran, told, value }: WorkSettling, at: At): WorkEvent {
       return { kind: 'deferred', ...of, runAt: told.runAt }
     case 'expired':
       return { kind: 'expired', ...of, deadline: envelope.deadline ?? at }
+    case 'released':
+      return undefined
     default:
       return unreachable(told)
   }

@@ -11,6 +11,7 @@ import type { Claimed } from '../ports/item.js'
 import type { CommitResult, GroupValue, Settlement } from '../ports/settlement.js'
 import type { Settling } from '../source/ledger-feed.js'
 import type { Delivery } from '../source/loop/delivery.js'
+import { ShutdownDeadlineError } from '../source/loop/errors.js'
 import { contributors, fold, needsFold } from './contribution.js'
 import type { Contribution, Outcome, Ran } from './outcome.js'
 import { planChildren } from './plan.js'
@@ -124,6 +125,8 @@ export class Runner {
       const root = checkReturned(envelope.type, returned, context.made, strict)
       return await this.#returned(item, startedAt, root, codec)
     } catch (error) {
+      // A handler that stops because it was told to is not punished for it.
+      if (isShutdown(delivery.reason)) return this.#settling(this.#ran(item, startedAt, { kind: 'interrupted' }))
       return this.#settling(this.#ran(item, startedAt, await this.#threw(error, item, def)))
     } finally {
       cancelDeadline?.()
@@ -214,6 +217,10 @@ export class Runner {
     if (deadline === undefined) return undefined
     return this.#r.o.clock.after(Math.max(0, deadline - now), () => delivery.abort(new DeadlineError(deadline)))
   }
+}
+
+function isShutdown(reason: unknown): boolean {
+  return reason instanceof ShutdownDeadlineError
 }
 
 function encodeResult(codec: JsonCodec, type: string, value: unknown): string {

@@ -34,6 +34,8 @@ export type Told =
       readonly rule: string
     }
   | { readonly kind: 'expired'; readonly error: string }
+  /** It goes back as it was, and runs again elsewhere. */
+  | { readonly kind: 'released' }
 
 /** The settlement of a run, and what it means. */
 export interface Settled {
@@ -55,6 +57,8 @@ export function settle(ran: Ran, keep: Retention, now: At, random: Random): Sett
       return returned(ran, outcome, keep)
     case 'threw':
       return threw(ran, outcome, keep, now, random)
+    case 'interrupted':
+      return settled(ran, [{ do: 'release', id: ran.item.envelope.id }], { kind: 'released' })
     case 'expired':
       return expired(ran, keep, [])
     case 'crashed':

@@ -58,6 +58,7 @@ export class Shared {
     this.commits = new GroupCommit<Settlement, CommitResult>({
       flush: (batch) => this.#commit(batch),
       maxUnsent: o.maxUnsent,
+      sizeOf: textLength,
       // Plain ports batch for themselves, each its own calls: one that hangs holds up nobody else.
       maxUnderWay: opened.ledger.atomic ? 1 : PLAIN_COMMITS_UNDER_WAY,
       patience: { ms: commitPatienceMs(o.visibility), clock: o.clock },
@@ -112,4 +113,15 @@ export class Shared {
     // Guards make a repetition harmless, so that a lost reply may simply be asked for again.
     return retry(() => this.ledger.commit(batch), portRetry)
   }
+}
+
+/** How much text a settlement carries: what waits unsent is bounded by this too. */
+function textLength({ effects }: Settlement): number {
+  let length = 0
+  for (const effect of effects) {
+    if (effect.do === 'push') length += effect.item.input.length
+    else if (effect.do === 'finish') length += effect.result?.length ?? 0
+    else if (effect.do === 'contribute') length += effect.value.length
+  }
+  return length
 }

@@ -133,7 +133,11 @@ export class WorkLoop {
   }
 
   async stop(drainMs: Ms): Promise<void> {
-    await this.#loop.stop(drainMs)
+    // Work that skips the queue and was accepted meanwhile has begun a run of its own: that one ends, too.
+    const { clock } = this.#s.o
+    const untilMs = clock.monotonic() + drainMs
+    do await this.#loop.stop(Math.max(0, untilMs - clock.monotonic()))
+    while (this.#loop.isRunning)
     await this.#directRun
     this.#directRun = undefined
     this.#backlog.behind(false)

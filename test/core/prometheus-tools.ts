@@ -60,7 +60,11 @@ async function fetchPackage(home: string): Promise<string> {
   mkdirSync(CACHE, { recursive: true })
   const workshop = mkdtempSync(join(CACHE, 'prometheus-'))
   try {
-    const fetched = await run('apt-get', ['download', 'prometheus'], '', workshop)
+    let fetched = await run('apt-get', ['download', 'prometheus'], '', workshop)
+    // A fresh container has no lists of packages yet.
+    if (fetched.code !== 0 && (await run('apt-get', ['update'])).code === 0) {
+      fetched = await run('apt-get', ['download', 'prometheus'], '', workshop)
+    }
     if (fetched.code !== 0) return `\`apt-get download prometheus\` failed: ${fetched.output.trim()}`
     const unpacked = await run('sh', ['-c', 'dpkg-deb -x prometheus_*.deb unpacked'], '', workshop)
     if (unpacked.code !== 0) return `the package cannot be unpacked: ${unpacked.output.trim()}`

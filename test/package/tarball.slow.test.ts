@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { doors } from '../../scripts/lib/doors.mjs'
 import { npm } from '../../scripts/lib/packages.mjs'
 import { root } from '../../scripts/lib/root.mjs'
-import { NODES, type NodeProgram, nodeOf } from './other-node.js'
+import { FLOOR, NODES, type NodeProgram, nodeOf } from './other-node.js'
 
 const bin = (name: string) => join(root, 'node_modules', '.bin', name)
 
@@ -96,11 +96,18 @@ describe('the types of the installed package', () => {
   })
 })
 
-describe.each(Object.keys(NODES).map((major) => Number(major) as keyof typeof NODES))('on Node %i', (major) => {
+describe('the oldest Node that is tried', () => {
+  it('is the one that package.json promises', () => {
+    const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { engines: { node: string } }
+    expect(engines.node.split(' ')[0]).toBe(`^${FLOOR}`)
+  })
+})
+
+describe.each(NODES)('on Node %s', (version) => {
   let node: NodeProgram
 
   beforeAll(() => {
-    node = nodeOf(major)
+    node = nodeOf(version)
   })
 
   for (const { name } of doors()) {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { BufferFullError, GroupCommit } from '../../src/ports/group-commit.js'
+import { FakeClock } from '../../src/testing/fake-clock.js'
 
 /** A flush whose replies the test gives by hand. */
 function byHand() {
@@ -154,6 +155,43 @@ describe('a flush that fails', () => {
       { status: 'rejected', reason: { code: 'BAD_FLUSH', facts: { got: 1, wanted: 2 } } },
       { status: 'rejected', reason: { code: 'BAD_FLUSH' } },
     ])
+  })
+})
+
+describe('a flush that is not answered in time', () => {
+  it('rejects its own items as of unknown outcome, lets the next leave, and is not heard any more', async () => {
+    const clock = new FakeClock()
+    const replies: ((results: string[]) => void)[] = []
+    const commits = new GroupCommit<string, string>({
+      flush: () => new Promise((resolve) => replies.push(resolve)),
+      patience: { ms: 5_000, clock },
+    })
+    const hung = commits.add('a').catch((error: unknown) => error)
+    await clock.settle()
+    const next = commits.add('b')
+    await clock.advance(4_999)
+    expect(replies.length).toBe(1)
+    await clock.advance(1)
+    expect(await hung).toMatchObject({ code: 'OUTCOME_UNKNOWN', facts: { afterMs: 5_000 } })
+    expect(replies.length).toBe(2)
+
+    replies[0]!(['late'])
+    await clock.settle()
+    const third = commits.add('c')
+    await clock.settle()
+    // The late reply made no room: the second batch is still the one under way.
+    expect(replies.length).toBe(2)
+    replies[1]!(['B'])
+    expect(await next).toBe('B')
+    await clock.settle()
+    replies[2]!(['C'])
+    expect(await third).toBe('C')
+    expect(clock.pending).toBe(0)
+  })
+
+  it('takes no patience that makes no sense', () => {
+    const patience = { ms: 0, clock: new FakeClock() }
+    expect(() => new GroupCommit<string, string>({ flush: () => [], patience })).toThrow('patience.ms')
   })
 })
 

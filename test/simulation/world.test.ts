@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { defineWork, isOptionError, priorityDoer } from '../../src/index.js'
+import { defineWork, isOptionError, priorityDoer, type WorkContext } from '../../src/index.js'
 import { SimulationError } from '../../src/testing/simulation/errors.js'
 import type { SimulationOptions } from '../../src/testing/simulation/options.js'
 import type { SimulatedProcess } from '../../src/testing/simulation/process.js'
@@ -132,6 +132,36 @@ describe('a process', () => {
     expect(ran).toHaveLength(2)
     expect(ran[0]).not.toBe(ran[1])
     expect(report.runs).toBe(2)
+  })
+
+  it('that stood still past its leases starts nothing of what had waited for its turn', async () => {
+    // The simulation itself looks at every start: a handler starts only under a lease that holds.
+    const report = await simulate({
+      seeds: 30,
+      faults: 'none',
+      troubleMs: 0,
+      processes: 2,
+      setup: (world) => ({
+        work: (process) => {
+          const doer = priorityDoer({ max: 1, buffer: 4, clock: process.clock })
+          const turn = async (_: null, ctx: WorkContext) => {
+            await process.clock.sleep(1_400)
+            return ctx.void()
+          }
+          return [defineWork('turn', turn, { doer })]
+        },
+        system: { visibility: 3_000 },
+        run: async () => {
+          for (let n = 0; n < 6; n += 1) await world.enqueue('turn', null)
+          for (const process of world.processes) {
+            process.pause(10_000)
+            await world.clock.sleep(30_000)
+          }
+        },
+      }),
+    })
+
+    expect(report.runs).toBeGreaterThan(report.items)
   })
 
   it('has its own clock, off by no more than it may be', async () => {

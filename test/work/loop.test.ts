@@ -478,3 +478,43 @@ describe.each(['wrapped', 'minimal'] as const)('queues with faults, on %s ports'
     }
   })
 })
+
+describe.each(GROUNDS)('a handler that stops when it is told to, on %s ports', (ground) => {
+  it('costs its item no attempt when its process shuts down', async () => {
+    const attempts: number[] = []
+    const polite = defineWork(
+      'polite',
+      (_: null, ctx) => {
+        attempts.push(ctx.attempt)
+        if (attempts.length > 1) return ctx.result('ok')
+        return new Promise<never>((_resolve, reject) => {
+          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason))
+        })
+      },
+      { retry: { attempts: 1 } },
+    )
+    const here = world(ground, { work: [polite] })
+    const result = here.w.enqueue(polite(null)).result()
+    await here.clock.advance(20)
+    const stopped = here.w.stop()
+    await here.clock.advance(5_100)
+    await stopped
+    here.w.start()
+
+    expect(await here.until(result)).toBe('ok')
+    expect(attempts).toEqual([1, 1])
+  })
+})
+
+describe('text that waits to be sent', () => {
+  it('is bounded, beside the number of items', async () => {
+    const big = defineWork('big', (_: string, ctx) => ctx.void())
+    const { w } = world('native', { work: [big], autoStart: false })
+    const text = 'x'.repeat(900_000)
+    const sent = Array.from({ length: 30 }, () => w.enqueue(big(text)).accepted())
+    const results = await Promise.allSettled(sent)
+
+    expect(results.filter((r) => r.status === 'fulfilled').length).toBe(18)
+    expect(results.find((r) => r.status === 'rejected')?.reason).toMatchObject({ code: 'BUFFER_FULL' })
+  })
+})

@@ -87,6 +87,7 @@ export function memoryBackend(options?: MemoryBackendOptions): MemoryBackend {
     let port = ports.get(name)
     if (port === undefined) {
       port = queuePort(queues.named(name), time, {
+        popping: (now) => books.free(now),
         pushed(queue, message) {
           queues.markUnread(message)
           signals.ready(queue, message.dueAt, time.wall())

@@ -1,3 +1,4 @@
+import type { At } from '../../core/time.js'
 import { Book, type Shelf } from './book.js'
 import type { KeyView } from './key-space.js'
 import type { FiledRules } from './queues.js'
@@ -26,6 +27,11 @@ export class Books {
     for (const { key, value, expiresAt } of shelf.keys.textsUnder(prefix)) shelf.keys.keepText(key, value, expiresAt)
     takeRules(book)
     return book
+  }
+
+  /** Goes on giving back their places to items whose pause has ended. */
+  free(now: At): void {
+    for (const { pauses } of this.#byPrefix.values()) pauses.free(now)
   }
 
   /** What decides which messages are held, for the file. */

@@ -6,7 +6,7 @@ import { adopt } from './adopt.js'
 import type { Book } from './book.js'
 import { ItemRecord } from './item-record.js'
 import { type Message, MessageLease } from './message.js'
-import type { MessageQueue } from './message-queue.js'
+import { type MessageQueue, PROMOTE_STEP } from './message-queue.js'
 import { isHeldByPlainGate } from './plain-gate.js'
 import { takeOver } from './plain-texts.js'
 import { durationOf, type Time } from './time.js'
@@ -37,14 +37,14 @@ export function claimItems(book: Book, ask: ClaimAsk, time: Time): ClaimReply {
     unreadable: [],
     passedOver: 0,
   }
-  let more = false
+  let more = book.pauses.free(round.now)
   let nextDueAt = Number.POSITIVE_INFINITY
   for (const { queue: name, max } of ask.from) {
     const queue = book.shelf.queues.named(name)
     queue.reclaim(round.steady, round.now)
-    queue.promote(round.now)
+    const hasDue = queue.promote(round.now, Math.max(PROMOTE_STEP, max))
     claimFrom(book, queue, max, round)
-    more ||= queue.nextReady() !== undefined
+    more ||= hasDue || queue.nextReady() !== undefined
     nextDueAt = Math.min(nextDueAt, queue.nextDueAt() ?? nextDueAt)
   }
   book.shelf.settled()

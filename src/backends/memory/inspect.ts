@@ -20,6 +20,7 @@ export function inspectBook(book: Book, time: Time): Inspect {
   const upToDate = (): At => {
     const now = time.wall()
     readUnread(book, now)
+    book.pauses.freeAll(now)
     for (const queue of book.shelf.queues.all()) queue.promote(now)
     book.sweep(now, Number.POSITIVE_INFINITY)
     return now

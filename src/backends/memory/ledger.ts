@@ -22,6 +22,7 @@ export function memoryLedger(book: Book, maxItemBytes: number, time: Time): Ledg
     commit: async (batch) => commitBatch(book, batch, maxItemBytes, time),
     read: async (ids) => {
       const now = time.wall()
+      book.pauses.freeAll(now)
       for (const queue of queues.all()) queue.promote(now)
       return ids.map((id) => {
         const record = book.item(id, now)

@@ -17,6 +17,12 @@ export interface ChangeLog {
 }
 
 /**
+ * A claim promotes at most this many due messages, or as many as it wants: when a million fall due in the same second, no
+ * claim takes long, and the next ones go on.
+ */
+export const PROMOTE_STEP = 1_000
+
+/**
  * The messages of one queue and where each of them stands. It knows nothing of ports, ledgers or files: who changes it
  * flushes the log and wakes the workers afterwards.
  */
@@ -96,11 +102,12 @@ export class MessageQueue {
     }
   }
 
-  /** Moves what has fallen due to the ready ones. */
-  promote(now: At): void {
-    for (;;) {
+  /** Moves what has fallen due to the ready ones, at most so many. True: some that are due are left. */
+  promote(now: At, max = Number.POSITIVE_INFINITY): boolean {
+    for (let moved = 0; ; moved += 1) {
       const message = this.#delayed.peek()
-      if (message === undefined || message.dueAt > now) return
+      if (message === undefined || message.dueAt > now) return false
+      if (moved >= max) return true
       this.#delayed.remove(message, message.slot)
       const { hold } = message
       message.hold = undefined

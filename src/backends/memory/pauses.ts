@@ -5,6 +5,9 @@ import { ItemRecord } from './item-record.js'
 import type { Message } from './message.js'
 import type { MessageQueue } from './message-queue.js'
 
+/** So many items a resume, and each claim after it, gives their places back. */
+const FREE_STEP = 1_000
+
 export type Pausable = 'queue' | 'type'
 
 interface Pause {
@@ -20,6 +23,8 @@ interface Pause {
 export class Pauses {
   readonly #book: Book
   readonly #pauses = new Map<string, Pause>()
+  /** What was set aside by pauses that have ended, and still stands aside. */
+  readonly #leaving = new Map<string, Set<Message>>()
 
   constructor(book: Book) {
     this.#book = book
@@ -43,7 +48,10 @@ export class Pauses {
       found.text = text
       return
     }
-    this.#pauses.set(keyOf(what, name), { what, name, text, aside: new Set<Message>() })
+    // Paused again before all were freed: the rest of them stay where they are.
+    const aside = this.#leaving.get(keyOf(what, name)) ?? new Set()
+    this.#leaving.delete(keyOf(what, name))
+    this.#pauses.set(keyOf(what, name), { what, name, text, aside })
     this.#book.shelf.queues.file?.paused(this.#book.prefix, what, name, true)
   }
 
@@ -58,13 +66,38 @@ export class Pauses {
     const { queues, signals } = this.#book.shelf
     this.#pauses.delete(keyOf(what, name))
     queues.file?.paused(this.#book.prefix, what, name, false)
-    for (const message of pause.aside) {
-      if (message.place !== 'held' || message.hold?.key !== keyOf(what, name)) continue
-      queues.named(message.queueName).refile(message, now, undefined, undefined)
-      if (message.owner instanceof ItemRecord) message.owner.keeper.stateChanged(message.owner)
-    }
+    this.#leaving.set(keyOf(what, name), pause.aside)
+    this.free(now)
     // What no claim has met stands in its queue as before: whoever serves it has to look.
     for (const queue of queues.all()) if (what === 'type' || queue.name === name) signals.ready(queue, now, now)
+  }
+
+  /** Gives what stands aside without a pause its old place, at most so many at once. True: some are left. */
+  free(now: At, max = FREE_STEP): boolean {
+    if (this.#leaving.size === 0) return false
+    const { queues, signals } = this.#book.shelf
+    let freed = 0
+    for (const [key, aside] of this.#leaving) {
+      for (const message of aside) {
+        if (freed >= max) return true
+        freed += 1
+        aside.delete(message)
+        if (message.place !== 'held' || message.hold?.key !== key) continue
+        const queue = queues.named(message.queueName)
+        queue.refile(message, now, undefined, undefined)
+        signals.ready(queue, message.dueAt, now)
+        if (message.owner instanceof ItemRecord) message.owner.keeper.stateChanged(message.owner)
+      }
+      this.#leaving.delete(key)
+    }
+    return false
+  }
+
+  /** For whoever looks at items one by one: an item whose pause has ended must not look paused. */
+  freeAll(now: At): void {
+    if (this.#leaving.size === 0) return
+    this.free(now, Number.POSITIVE_INFINITY)
+    this.#book.shelf.settled()
   }
 
   /** Sets a ready message aside if its queue or its type is paused. */

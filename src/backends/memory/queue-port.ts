@@ -1,12 +1,12 @@
 import { newToken } from '../../core/ids.js'
-import type { Ms } from '../../core/time.js'
+import type { At, Ms } from '../../core/time.js'
 import type { PulledWork, PushOptions, Queue } from '../../ports/ports.js'
 import { checkText } from './check-text.js'
 import type { DeadLettered } from './dead-letters.js'
 import { deadQueue } from './dead-queue.js'
 import { withHidden } from './hidden.js'
 import { type Message, MessageLease } from './message.js'
-import type { MessageQueue } from './message-queue.js'
+import { type MessageQueue, PROMOTE_STEP } from './message-queue.js'
 import { givenDuration, type Time } from './time.js'
 
 /** A queue in memory: every method is synchronous, and its dead letters can be read. */
@@ -30,6 +30,8 @@ export interface MemoryQueue extends Queue {
 
 /** What a port tells its surroundings. */
 export interface PortHooks {
+  /** Somebody asks for bodies: what else can be ready by now? */
+  popping(now: At): void
   /** A body was pushed. Called before `settled`. */
   pushed(queue: MessageQueue, message: Message): void
   /** A message was taken out by its holder. Called before `settled`. */
@@ -78,8 +80,9 @@ export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): Me
       const now = time.wall()
       const steady = time.steady()
       const leaseMs = givenDuration('pop.visibility', visibility)
+      hooks.popping(now)
       queue.reclaim(steady, now)
-      queue.promote(now)
+      queue.promote(now, Math.max(PROMOTE_STEP, Number.isNaN(max) ? 0 : max))
       const taken: PulledWork[] = []
       while (taken.length < max) {
         const message = queue.nextReady()

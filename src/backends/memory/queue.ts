@@ -34,6 +34,7 @@ export function memoryQueue(options?: MemoryQueueOptions): MemoryQueue {
   const { now: _now, clock: _clock, ...keeping } = given
   const queues = new Queues(time, resolveKeeping(keeping, 'memoryQueue'))
   return queuePort(queues.named(DEFAULT_QUEUE), time, {
+    popping() {},
     pushed() {},
     acked() {},
     settled: () => queues.file?.flush(),

@@ -27,6 +27,8 @@ export class Claims {
   }
 
   async claim(ask: ClaimAsk): Promise<ClaimReply> {
+    // What falls due while the queues are being asked may have been missed by them: it still counts as due next.
+    const askedAt = this.#desk.clock.now()
     const looked = this.#pauses.look([...new Set(ask.from.map(({ queue }) => queue))])
     // A queue known to be paused is looked at before it is popped; the others meanwhile.
     if (ask.from.some(({ queue }) => this.#pauses.isQueuePaused(queue))) await looked
@@ -49,7 +51,7 @@ export class Claims {
     const at = this.#desk.clock.now()
     const nextDueAt = this.#desk.bell.nextDueAt(
       ask.from.map(({ queue }) => queue),
-      at,
+      askedAt,
     )
     return {
       ...this.#told(),

@@ -109,6 +109,28 @@ describe('a list', () => {
   })
 })
 
+describe('items that fall due in the same moment', () => {
+  it('are promoted in steps, and a claim says that there are more', async () => {
+    const { clock, ledger } = opened()
+    for (let n = 0; n < 2_500; n += 500) {
+      const batch = Array.from({ length: 500 }, (_, i) => enqueue(envelope(`${n + i}`), { delayMs: 1_000 }))
+      await ledger.commit(batch)
+    }
+    await clock.advance(1_000)
+    const ask = { from: [{ queue: 'default', max: 1_200 }], leaseMs: 1000, worker: 'w', startNow: 1 }
+    const replies: [number, boolean][] = []
+    for (let n = 0; n < 3; n += 1) {
+      const { items, more } = await ledger.claim(ask)
+      replies.push([items.length, more])
+    }
+    expect(replies).toEqual([
+      [1_200, true],
+      [1_200, true],
+      [100, false],
+    ])
+  })
+})
+
 describe('a paused item', () => {
   it('is blocked once a claim has met it, and says by what', async () => {
     const { ledger } = opened()
@@ -119,6 +141,70 @@ describe('a paused item', () => {
     expect((await ledger.read(['a']))[0]?.hold).toEqual({ by: 'pause', key: 'type:t' })
     await ledger.commit([anybody({ do: 'resume', what: 'type', name: 't' })])
     expect((await page(ledger, { state: 'waiting' })).ids).toEqual(['a'])
+  })
+
+  /** So many items that stand aside in a paused queue. */
+  async function aside(count: number, queue = 'default') {
+    const clock = new FakeClock()
+    const backend = memoryBackend({ clock })
+    const ledger = ledgerOn(backend)
+    const ask = { from: [{ queue, max: 1 }], leaseMs: 1000, worker: 'w', startNow: 1 }
+    for (let n = 0; n < count; n += 500) {
+      await ledger.commit(Array.from({ length: 500 }, (_, i) => enqueue(envelope(`${n + i}`), { queue })))
+    }
+    await ledger.commit([anybody({ do: 'pause', what: 'queue', name: queue })])
+    while ((await ledger.claim(ask)).more);
+    return { backend, ledger, ask, resume: anybody({ do: 'resume', what: 'queue', name: queue }) }
+  }
+
+  it('gets its place back in steps when there are many: by the resume, and by the claims after it', async () => {
+    const { ledger, resume } = await aside(3_500)
+    await ledger.commit([resume])
+    const more: boolean[] = []
+    const seen: string[] = []
+    // Of another queue: it has nothing to hand out, and goes on freeing all the same.
+    const elsewhere = { from: [{ queue: 'bulk', max: 1 }], leaseMs: 1000, worker: 'w', startNow: 1 }
+    for (let n = 0; n < 3; n += 1) more.push((await ledger.claim(elsewhere)).more)
+    expect(more).toEqual([true, true, false])
+    while (seen.length < 3_500) seen.push(...(await claim(ledger, 500)).map(({ lease }) => lease.id))
+    expect(seen).toEqual(Array.from({ length: 3_500 }, (_, n) => String(n)))
+  })
+
+  it('wakes those who serve its queue with every step', async () => {
+    const { ledger, resume } = await aside(2_500, 'bulk')
+    const woken: string[] = []
+    ledger.onReady?.((queue) => woken.push(queue))
+    await ledger.commit([resume])
+    await claim(ledger, 1)
+    await claim(ledger, 1)
+    await claim(ledger, 1)
+    expect(woken).toEqual(['bulk', 'bulk', 'bulk'])
+  })
+
+  it('does not look paused to whoever asks after the resume, however many there are', async () => {
+    const { ledger, resume } = await aside(2_500)
+    await ledger.commit([resume])
+    expect((await ledger.read(['2499']))[0]?.hold).toBeUndefined()
+    expect((await page(ledger, { state: 'blocked' })).ids).toEqual([])
+  })
+
+  it('stays aside when it is paused again before its turn has come, and comes with the next resume', async () => {
+    const { ledger, resume, ask } = await aside(2_500)
+    await ledger.commit([resume, anybody({ do: 'pause', what: 'queue', name: 'default' })])
+    let reply = await ledger.claim(ask)
+    while (reply.more) reply = await ledger.claim(ask)
+    expect((await page(ledger, { state: 'waiting' })).ids).toEqual([])
+    await ledger.commit([resume])
+    const seen = new Set<string>()
+    while (seen.size < 2_500) for (const { lease } of await claim(ledger, 500)) seen.add(lease.id)
+    expect(seen.size).toBe(2_500)
+  })
+
+  it('is freed by plain pops too', async () => {
+    const { backend, ledger, resume } = await aside(2_500)
+    await ledger.commit([resume])
+    const { queue } = backend
+    expect([queue.pop(2_500, 100), queue.pop(2_500, 100)].map(({ length }) => length)).toEqual([2_000, 500])
   })
 
   it('can be many more than a claim looks at', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { memoryBackend, memoryQueue } from '../../../src/backends/memory/index.js'
 import type { Claimed, Envelope } from '../../../src/ports/item.js'
+import type { Ledger } from '../../../src/ports/ledger.js'
 import { ownedBy } from '../../../src/ports/native.js'
 import type { Settlement } from '../../../src/ports/settlement.js'
 
@@ -101,35 +102,77 @@ describe('a ledger that is long', () => {
   const finished = ({ lease, envelope: { id, groupId } }: Claimed): Settlement => ({
     guard: { by: 'lease', lease },
     effects: [
+      { do: 'recordAttempt', id, was: { attempt: 1, startedAt: 0, endedAt: 1, worker: 'w' } },
+      { do: 'contribute', groupId, value: '1', final: false },
       { do: 'finish', id, ending: 'done', keepMs: 60_000, result: '1' },
       { do: 'closeGroup', groupId, by: 1 },
     ],
   })
 
-  /** Everything is enqueued, then everything is claimed, then everything is settled, the last first. */
-  async function drain(count: number): Promise<void> {
+  const BATCH = 500
+  const batches = <T>(all: readonly T[]): readonly (readonly T[])[] =>
+    Array.from({ length: Math.ceil(all.length / BATCH) }, (_, n) => all.slice(n * BATCH, (n + 1) * BATCH))
+
+  const opened = (): Ledger => {
     const owned = ownedBy(memoryBackend(), [])
     if (!('open' in owned)) throw new Error('no native ledger')
-    const ledger = owned.open({ prefix: 'work:' })
-    for (let from = 0; from < count; from += 500) {
-      await ledger.commit(Array.from({ length: Math.min(500, count - from) }, (_, n) => pushed(from + n)))
-    }
-    const ask = { from: [{ queue: 'default', max: count }], leaseMs: 60_000, worker: 'w', startNow: 0 }
-    const { items } = await ledger.claim(ask)
-    expect(items.length).toBe(count)
-    const reversed = items.toReversed()
-    for (let from = 0; from < count; from += 500) await ledger.commit(reversed.slice(from, from + 500).map(finished))
-    expect(ledger.unfinished?.()).toBe(0)
+    return owned.open({ prefix: 'work:' })
   }
 
-  it('spends at most 2.5 times as long on each of 100 000 items as on each of 1 000', async () => {
-    const thousands = async () => {
-      for (let time = 0; time < 20; time += 1) await drain(1_000)
+  /**
+   * In so many ledgers at once everything is enqueued, then everything is claimed, then everything is settled, the last
+   * first; all in batches. Returns the CPU time that the ledgers took for it: that of whoever makes the settlements is not
+   * what is asked.
+   */
+  async function drain(ledgers: number, count: number): Promise<number> {
+    const all = Array.from({ length: ledgers }, () => ({ ledger: opened(), held: [] as Claimed[] }))
+    let spent = 0
+    const timed = async <T>(call: () => Promise<T>): Promise<T> => {
+      const began = process.cpuUsage()
+      const answer = await call()
+      const { user, system } = process.cpuUsage(began)
+      spent += (user + system) / 1000
+      return answer
     }
+    for (const { ledger } of all) {
+      for (let from = 0; from < count; from += BATCH) {
+        const batch = Array.from({ length: Math.min(BATCH, count - from) }, (_, n) => pushed(from + n))
+        await timed(() => ledger.commit(batch))
+      }
+    }
+    const ask = { from: [{ queue: 'default', max: BATCH }], leaseMs: 600_000, worker: 'w', startNow: 0 }
+    for (const { ledger, held } of all) {
+      while (held.length < count) {
+        const { items } = await timed(() => ledger.claim(ask))
+        if (items.length === 0) break
+        held.push(...items)
+      }
+      expect(held.length).toBe(count)
+    }
+    for (const { ledger, held } of all) {
+      for (const some of batches(held.reverse())) {
+        const batch = some.map(finished)
+        await timed(() => ledger.commit(batch))
+      }
+      expect(ledger.unfinished?.()).toBe(0)
+    }
+    return spent
+  }
+
+  it('spends at most twice as long on each of 100 000 items as on each of 1 000', async () => {
+    // The thousands are alive side by side, so that the garbage collector has as much to do for them: its work depends on
+    // what is alive in the process, not on how long one ledger is, and would drown the difference that is asked for.
+    const thousands = () => drain(100, 1_000)
+    const hundredThousand = () => drain(1, 100_000)
     await thousands()
-    const few = (await cpuMs(thousands)) / 20_000
-    const many = (await cpuMs(() => drain(100_000))) / 100_000
-    // The aim is 2, and bench/memory-ledger.bench.ts holds it to that; the rest is room for a machine that is shared.
-    expect(many / few).toBeLessThanOrEqual(2.5)
+    await hundredThousand()
+    // In turns, because the machine is not equally fast all the time; the middle one, because a single round may be odd.
+    const ratios: number[] = []
+    for (let round = 0; round < 5; round += 1) {
+      const few = await thousands()
+      ratios.push((await hundredThousand()) / few)
+    }
+    const [, , median] = ratios.toSorted((a, b) => a - b)
+    expect(median, `the middle one of ${ratios.map((ratio) => ratio.toFixed(2)).join(', ')}`).toBeLessThanOrEqual(2)
   })
 })

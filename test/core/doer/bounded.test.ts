@@ -30,6 +30,20 @@ describe.each(Object.entries(doers))('%s', (name, make) => {
     await doer.done()
   })
 
+  it('says how many would start at once, which its buffer does not change', async () => {
+    const doer = make({ max: 2, buffer: 3 })
+    const { task, end } = heldTasks()
+    expect(doer.startable?.()).toBe(2)
+    for (const one of ['a', 'b', 'c']) doer.do(task(one))
+    expect([doer.startable?.(), doer.available()]).toEqual([0, 2])
+    await settled()
+    await end('a')
+    expect(doer.startable?.()).toBe(0)
+    await end('b')
+    expect(doer.startable?.()).toBe(1)
+    await end('c')
+  })
+
   it('buffers as many as may run, unless told otherwise', () => {
     expect(make({ max: 3 }).available()).toBe(6)
     expect(make({ max: 3, buffer: 0 }).available()).toBe(3)

@@ -80,6 +80,10 @@ describe('unlimitedDoer', () => {
     expect(seen).toEqual(['one', 'two'])
   })
 
+  it('starts at once whatever it is given', () => {
+    expect(unlimitedDoer({ available: 1 }).startable?.()).toBe(Infinity)
+  })
+
   it('never wakes anybody, since available() never rises', () => {
     const off = unlimitedDoer().onAvailable!(() => {
       throw new Error('woken')

@@ -108,11 +108,11 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
     caughtBy: peace('loses no lease'),
   },
   {
-    fault: 'a reply that came after its lease starts a handler',
+    fault: 'what waited for its turn until its lease ran out is started all the same',
     file: 'src/source/loop/run.ts',
-    find: 'this.#isStopping || this.#keeper?.isOverdue(delivery, now) === true',
-    replace: 'this.#isStopping',
-    caughtBy: simulation,
+    find: '    this.#keeper?.loseOverdue(deliveries)\n',
+    replace: '',
+    caughtBy: { file: 'test/simulation/world.test.ts', test: 'starts nothing of what had waited' },
   },
   {
     fault: 'a lease counts from the reply, not from the question',

@@ -230,6 +230,25 @@ describe('a run', () => {
     ])
   })
 
+  it.each([
+    { givesBackWhatRuns: true, released: [['a', undefined]] },
+    { givesBackWhatRuns: false, released: [] },
+  ])('that leaves a handler running gives its item back or not: %o', async ({ givesBackWhatRuns, released }) => {
+    const one = looping(['a'], { options: { graceMs: 0, givesBackWhatRuns } })
+    let signal: AbortSignal | undefined
+    const running = one.loop.run(one.source, policy(), ([delivery]) => {
+      signal = delivery.signal
+      return new Promise<never>(() => undefined)
+    })
+    await one.clock.settle()
+    void one.loop.stop(1_000)
+    await one.clock.advance(1_000)
+    expect(await running).toMatchObject({ received: 1, abandoned: 1, returned: 0 })
+    expect(signal?.aborted).toBe(true)
+    expect(one.released).toEqual(released)
+    expect(one.clock.pending).toBe(0)
+  })
+
   it('may be one of several of one loop, and a stopped loop may run again', async () => {
     const first = looping(['a'])
     const second = looping(['b'])

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest'
+import { defineWork, memoryQueue, type Ports } from '../../src/index.js'
+import type { Ledger } from '../../src/ports/ledger.js'
+import { NATIVE, type Owned } from '../../src/ports/native.js'
+import { world } from './support.js'
+
+const noop = defineWork('noop', (_: null, ctx) => ctx.void())
+
+/** The same backend, with a ledger that commits in another way. */
+function committing(ports: Ports, commit: (ledger: Ledger) => Ledger['commit']): Ports {
+  const own = (ports.store as unknown as Record<symbol, Owned>)[NATIVE]!
+  const store = { ...ports.store }
+  const open: Owned['open'] = (options) => {
+    const ledger = own.open(options)
+    return new Proxy(ledger, {
+      get: (of, name) => {
+        if (name === 'commit') return commit(ledger)
+        const member: unknown = Reflect.get(of, name)
+        return typeof member === 'function' ? member.bind(of) : member
+      },
+    })
+  }
+  Object.defineProperty(store, NATIVE, { value: { ...own, store, open } })
+  return { ...ports, store }
+}
+
+const NEVER = new Promise<never>(() => undefined)
+
+describe.each(['wrapped', 'minimal'] as const)('a push that is never answered, on %s ports', (ground) => {
+  it('holds up no other queue, and rejects as of unknown outcome in the end', async () => {
+    const hung = defineWork('hung', (_: null, ctx) => ctx.void(), {
+      queue: { ...memoryQueue(), push: () => NEVER },
+    })
+    const { w, clock, until } = world(ground, { work: [noop, hung] })
+    const accepted = w.enqueue(hung(null)).accepted()
+    accepted.catch(() => undefined)
+    await clock.advance(10)
+    const startAt = clock.now()
+    await until(w.enqueue(noop(null)).result())
+    expect(clock.now() - startAt).toBeLessThan(100)
+
+    await clock.advance(5_000)
+    await expect(accepted).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+  })
+})
+
+describe('a commit that is never answered, on a ledger', () => {
+  it.each([
+    { wasApplied: false, name: 'lost on its way' },
+    { wasApplied: true, name: 'applied, its answer lost' },
+  ])('is repeated after its time, and its handler is not run again ($name)', async ({ wasApplied }) => {
+    let runs = 0
+    let hangs = 1
+    const once = defineWork('once', (_: null, ctx) => {
+      runs += 1
+      return ctx.result('done')
+    })
+    const { w, clock, until } = world('native', { work: [once] }, (ports) =>
+      committing(ports, (ledger) => (batch) => {
+        if (hangs === 0 || batch[0]?.guard?.by !== 'lease') return ledger.commit(batch)
+        hangs -= 1
+        if (wasApplied) void ledger.commit(batch)
+        return NEVER
+      }),
+    )
+    expect(w.capabilities.atomic).toBe(true)
+    const first = w.enqueue(once(null)).result()
+    await clock.advance(1_000)
+    expect(hangs).toBe(0)
+    expect(await until(first, 10_000)).toBe('done')
+    expect(await until(w.enqueue(once(null)).result(), 10_000)).toBe('done')
+    expect(runs).toBe(2)
+  })
+})
