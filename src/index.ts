@@ -81,6 +81,7 @@ export type { BoundedDoerOptions } from './core/doer/bounded.js'
 export { doWith } from './core/doer/do-with.js'
 export type { Doer, DoerTaskOptions } from './core/doer/doer.js'
 export { priorityDoer } from './core/doer/priority.js'
+export type { RateLimitAlgorithm } from './core/doer/rate-limit.js'
 export { rateLimitedDoer } from './core/doer/rate-limited.js'
 export type {
   RateLimitedBacklogInfo,
@@ -105,7 +106,7 @@ export {
 } from './core/failure-errors.js'
 export { isInvalidForState, isPoison, isRetryable } from './core/failure-predicates.js'
 export { fingerprint } from './core/fingerprint.js'
-export { InvalidIdError, newId, setIdGenerator } from './core/ids.js'
+export { type IdGenerator, InvalidIdError, newId, setIdGenerator } from './core/ids.js'
 export type { Counter, Gauge, Summary } from './core/instruments.js'
 export type { Jitter } from './core/jitter.js'
 export { createMetrics, type Metrics, type MetricsOptions, type StatDetails } from './core/metrics.js'
@@ -120,6 +121,7 @@ export { type PreviewedAttempt, type PreviewOptions, preview, type StreamPolicyO
 export { formatPrometheus, type PrometheusOptions } from './core/prometheus.js'
 export { type RetryOptions, retry } from './core/retry.js'
 export {
+  type DefaultRetryOptions,
   getDefaultRetryOptions,
   type RetryHooks,
   type RetryState,
@@ -131,7 +133,7 @@ export type { At, Maybe, Ms } from './core/time.js'
 export { WORK_METRICS, type WorkMetric } from './core/work-metrics.js'
 // The ports, for backends of your own
 export { readEnvelope, writeEnvelope } from './ports/envelope.js'
-export { BufferFullError } from './ports/group-commit.js'
+export { BufferFullError, OutcomeUnknownError } from './ports/group-commit.js'
 export type {
   Attempt,
   Claimed,
@@ -154,6 +156,8 @@ export type {
   Settled,
   Worker,
 } from './ports/ledger.js'
+export { ledgerOf, type OpenedLedger, type Owned, own } from './ports/native.js'
+export { overPlainPorts, type PlainOptions } from './ports/plain/index.js'
 export type { Backend, Ports, PubSub, PulledWork, PushOptions, Queue, Store } from './ports/ports.js'
 export type { ClosedGroup, CommitResult, Effect, GroupValue, Guard, Settlement } from './ports/settlement.js'
 export { ITEM_STATE_WORDS, type ItemStateWord, stateWord } from './ports/words.js'

@@ -252,6 +252,9 @@ describe('a buffer that is full', () => {
     for (const bad of [0, -1, 1.5, Number.NaN]) {
       expect(() => new GroupCommit({ flush, maxUnsent: bad })).toThrow(/maxUnsent must be an integer/)
       expect(() => new GroupCommit({ flush, maxBatch: bad })).toThrow(/maxBatch must be an integer/)
+      expect(() => new GroupCommit({ flush, maxUnderWay: bad })).toThrow(
+        expect.objectContaining({ code: 'BAD_OPTION', option: 'GroupCommit.maxUnderWay' }),
+      )
     }
   })
 })

@@ -18,6 +18,27 @@ export async function reckonGroups(world: SimulatedWorld, stage: Stage): Promise
   }
 }
 
+/**
+ * On plain ports nobody sees in which order things counted, and an item that folded and then died stays in the value. But
+ * in a group to which everybody only adds, nobody is in it twice, and everybody who succeeded is.
+ */
+export async function reckonAppends(world: SimulatedWorld, stage: Stage): Promise<void> {
+  const runs = world.runs().filter((run) => run.outcome?.kind === 'returned')
+  for (const [groupId, ofGroup] of groupBy(runs)) {
+    const says = new Set(ofGroup.map(({ id, fence }) => stage.said.get(`${id}#${fence}`)?.says))
+    const root = await world.group(groupId)
+    if (says.has('overwrite') || says.has('final') || says.has('append and lock') || root === undefined) continue
+    const ids = (JSON.parse(root.value ?? '[]') as string[]).map((tag) => tag.split('#')[0])
+    world.expect(new Set(ids).size === ids.length, `nobody is in group ${groupId} twice: ${ids.join(' ')}`)
+    for (const id of new Set(ofGroup.map((run) => run.id))) {
+      const added = ofGroup.filter((run) => run.id === id)
+      const isSure = added.every((run) => stage.said.get(`${id}#${run.fence}`)?.says === 'append')
+      if (!isSure || (await world.item(id))?.status !== 'success') continue
+      world.expect(ids.includes(id), `${id} succeeded and is in the value of its group ${groupId}: ${ids.join(' ')}`)
+    }
+  }
+}
+
 /** The result of every item is that of the run which settled it. */
 export async function reckonResults(world: SimulatedWorld, stage: Stage): Promise<void> {
   for (const { id, fence, settledNth, outcome } of world.runs()) {

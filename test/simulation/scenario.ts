@@ -1,9 +1,10 @@
 import { priorityDoer, type WorkHandle, type WorkInstanceOptions } from '../../src/index.js'
 import { Chance } from '../../src/testing/simulation/chance.js'
+import type { Ground } from '../../src/testing/simulation/far-backend.js'
 import type { SimulationOptions } from '../../src/testing/simulation/options.js'
 import type { Scenario } from '../../src/testing/simulation/scenario.js'
 import type { SimulatedWorld } from '../../src/testing/simulation/world.js'
-import { reckonGroups, reckonResults, reckonTimes } from './reckoning.js'
+import { reckonAppends, reckonGroups, reckonResults, reckonTimes } from './reckoning.js'
 import { type Input, type Stage, TYPES, workTypes } from './types.js'
 
 /** How long work goes on arriving. */
@@ -15,17 +16,19 @@ const ARRIVALS_MS = 45_000
  * reckons up results and group values.
  */
 export function randomWork(options: Omit<SimulationOptions, 'setup'> = {}): SimulationOptions {
-  const isNative = (options.ground ?? 'native') === 'native'
+  const { ground = 'native' } = options
+  const isNative = ground === 'native'
   // Plain ports have no time of their own: every process goes by its own clock, and a second of difference is tolerated.
   const faults = isNative ? options.faults : { clockSkewMs: 400, ...(options.faults === 'none' ? {} : options.faults) }
   return {
     ...options,
     ...(faults === undefined ? {} : { faults }),
-    setup: (world) => scenarioOf(world, isNative),
+    setup: (world) => scenarioOf(world, ground),
   }
 }
 
-function scenarioOf(world: SimulatedWorld, isNative: boolean): Scenario {
+function scenarioOf(world: SimulatedWorld, ground: Ground): Scenario {
+  const isNative = ground === 'native'
   const chance = new Chance(`${world.seed}/scenario`)
   const leaseMs = chance.pick([3_000, 6_000, 15_000])
   const isBounded = chance.flip(0.3)
@@ -48,6 +51,7 @@ function scenarioOf(world: SimulatedWorld, isNative: boolean): Scenario {
       await Promise.all(Array.from({ length: arrivals }, (_, n) => arrive(world, stage, chance, `${n}`, isNative)))
     },
     check: async () => {
+      if (ground === 'plain') await reckonAppends(world, stage)
       if (!isNative) return
       await reckonGroups(world, stage)
       await reckonResults(world, stage)

@@ -1,0 +1,83 @@
+/** What each conformance suite is let off, by file and suite. `...name` stands for a list of `SHARED`. */
+export const WAIVERS: Readonly<Record<string, readonly string[]>> = {
+  'backends/memory/conformance.test.ts: memory (plain ports with every capability)': ['...WEAKER_OVER_PLAIN_PORTS'],
+  'backends/memory/conformance.test.ts: memory (minimal ports)': [
+    '...WEAKER_OVER_PLAIN_PORTS',
+    'counts once',
+    'named queues',
+    'increment',
+  ],
+  'backends/memory/mixed-modes.slow.test.ts: memory, native beside plain': [
+    'ledger: one id enqueued by two processes at once is one item',
+  ],
+  'backends/memory/mixed-modes.slow.test.ts: memory, plain beside native': [
+    '...WEAKER_OVER_PLAIN_PORTS',
+    'named queues',
+    'ledger: one id enqueued by two processes at once is one item',
+    'ledger: an inbox hears what it is sent',
+    'ledger: a crash during an enqueue loses and doubles nothing',
+    'ledger: a crash during a fan-out loses and doubles nothing',
+    'ledger: a crash while a gate is freed loses and doubles nothing',
+    'ledger: a crash during a park loses and doubles nothing',
+  ],
+  'ports/plain/conformance-later.slow.test.ts: plain ports with every optional power, that answer later': [
+    '...without',
+    '...waived',
+  ],
+  'ports/plain/conformance-later.slow.test.ts: plain ports with the documented members, that answer later': [
+    '...without',
+    '...inTwoSteps',
+  ],
+  'ports/plain/conformance.slow.test.ts: plain ports with every optional power': ['...without', '...waived'],
+  'ports/plain/conformance.slow.test.ts: plain ports with the documented members': ['...without', '...inTwoSteps'],
+  'ports/plain/conformance.slow.test.ts: plain ports with the bare obligations': [
+    '...without',
+    'exact dedupe',
+    'deadLetter',
+    '...inTwoSteps',
+    'ledger: a group that several processes end closes once',
+  ],
+  'testing/conformance/model.test.ts: the model': ['foreign bodies', 'crash points'],
+  'testing/inlet/conformance.test.ts: memory': [
+    'batched',
+    'consumerGroups',
+    'orderedDelivery',
+    'pausable',
+    'partitionOrdered',
+    'sharedDurable',
+    'transactional',
+  ],
+  'testing/inlet/conformance.test.ts: memory with everything': ['partitionOrdered', 'sharedDurable', 'transactional'],
+  'testing/inlet/conformance.test.ts: memory that only records': ['redelivery', 'batched', 'leaseExtender'],
+  'testing/inlet/conformance.test.ts: the memory queue': ['releaser', 'seekable'],
+  'testing/inlet/conformance.test.ts: a minimal queue': ['releaser', 'seekable', 'lagReporter'],
+}
+
+/** What several suites are let off together. */
+export const SHARED: Readonly<Record<string, readonly string[]>> = {
+  WEAKER_OVER_PLAIN_PORTS: [
+    'native ledger',
+    'size limit',
+    'holds',
+    'lapses',
+    'due times',
+    'born leased',
+    'own inboxes',
+    'redrive and erase',
+    'inspect',
+  ],
+  without: ['native ledger', 'lapses', 'inspect', 'born leased', 'holds', 'own inboxes', 'size limit'],
+  waived: [
+    'ledger: a redriven item is pending again, from its first attempt',
+    'ledger: a redriven item opens its group again',
+  ],
+  inTwoSteps: [
+    'ledger: a redriven item is pending again, from its first attempt',
+    'ledger: a redriven item opens its group again',
+    'ledger: one id enqueued by two processes at once is one item',
+    'ledger: a crash during an enqueue loses and doubles nothing',
+    'ledger: a crash during a fan-out loses and doubles nothing',
+    'ledger: a crash while a gate is freed loses and doubles nothing',
+    'ledger: a crash during a park loses and doubles nothing',
+  ],
+}
