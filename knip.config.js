@@ -9,6 +9,7 @@ export default {
     'bench/*.bench.ts',
     'examples/*.ts',
     'test/types/*.test-d.ts',
+    'test/simulation/main.ts',
   ],
   project: ['src/**/*.{ts,tsx}!', 'scripts/**/*.mjs', 'test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
   // Programs of the system; those of npm packages must be listed in package.json.
