@@ -53,6 +53,13 @@ describe('an example, run as a program on the built package', () => {
     expect(second).toMatch(/ {2}a letter to Grace, begun before\n {2}a letter to Barbara.*\n.*\(exit code 0\)/)
   })
 
+  it('simulation finds every order charged, whatever goes wrong', () => {
+    const { status, stdout, stderr } = run('examples/simulation.ts')
+
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(stdout).toMatch(/^50 seeds, [1-9]\d* crashes, \d+ runs of 500 items\n$/)
+  })
+
   it('streams consumes, classifies, retries, parks and replays', () => {
     const { status, stdout, stderr } = run('examples/streams.ts')
     const [consumed = '', parked = '', replayed = ''] = stdout.split(/^\d\. .*\n/m).slice(1)
