@@ -24,15 +24,18 @@ export interface Circumstances {
   readonly fence: number
   readonly isTroubled: boolean
   readonly leaseMs: number
+  /** A run that succeeds does the same as any other run of the item would. */
+  readonly isSteady: boolean
 }
 
 const MAX_DEPTH = 3
 
 /** The same deed whenever the same lease of the same item runs, whoever runs it and in whatever order. */
-export function deedOf({ seed, key, attempt, fence, isTroubled, leaseMs }: Circumstances): Deed {
+export function deedOf({ seed, key, attempt, fence, isTroubled, leaseMs, isSteady }: Circumstances): Deed {
   const nature = seededRandom(`${seed}/${key}`)()
   const random = seededRandom(`${seed}/${key}/${attempt}/${fence}`)
-  const says = contributionOf(groupMood(seed, key), random())
+  const shape = isSteady ? seededRandom(`${seed}/shape of ${key}`) : random
+  const says = contributionOf(groupMood(seed, key), shape())
   const takesMs =
     random() < 0.5 ? 0 : random() < 0.8 ? Math.floor(random() * 300) : Math.floor(random() * 2.5 * leaseMs)
   const deed = (then: Deed['then']): Deed => ({ takesMs, then, says })
@@ -50,7 +53,7 @@ export function deedOf({ seed, key, attempt, fence, isTroubled, leaseMs }: Circu
   if (roll < 0.28 && isTroubled) return deed({ do: 'hang' })
   if (roll < 0.3 && isTroubled) return deed({ do: 'die' })
   const depth = key.split('.').length
-  if (roll < 0.6 && depth < MAX_DEPTH) return deed({ do: 'queue', children: Math.floor(random() * 4) })
+  if (shape() < 0.4 && depth < MAX_DEPTH) return deed({ do: 'queue', children: Math.floor(shape() * 4) })
   return deed({ do: 'return' })
 }
 

@@ -35,6 +35,7 @@ function scenarioOf(world: SimulatedWorld, ground: Ground): Scenario {
   const stage: Stage = {
     seed: world.seed,
     leaseMs,
+    isSteady: !isNative,
     isTroubled: () => world.isTroubled,
     said: new Map(),
     roots: new Map(),

@@ -30,6 +30,7 @@ export interface Said {
 export interface Stage {
   readonly seed: number
   readonly leaseMs: number
+  readonly isSteady: boolean
   readonly isTroubled: () => boolean
   /** By `id#fence`. */
   readonly said: Map<string, Said>
@@ -57,8 +58,16 @@ async function act(
   { key }: Input,
   ctx: WorkContext,
 ): Promise<WorkResult> {
-  const { seed, leaseMs, isTroubled } = stage
-  const deed = deedOf({ seed, key, leaseMs, isTroubled: isTroubled(), attempt: ctx.attempt, fence: ctx.fence })
+  const { seed, leaseMs, isSteady, isTroubled } = stage
+  const deed = deedOf({
+    seed,
+    key,
+    leaseMs,
+    isSteady,
+    isTroubled: isTroubled(),
+    attempt: ctx.attempt,
+    fence: ctx.fence,
+  })
   if (deed.takesMs > 0) await process.clock.sleep(deed.takesMs)
   const { then } = deed
   switch (then.do) {

@@ -1,7 +1,9 @@
 import type { Clock } from '../../core/clock.js'
 import type { ItemView, Ledger } from '../../ports/ledger.js'
 import { overPlainPorts } from '../../ports/plain/index.js'
+import { keysOf } from '../../ports/plain/keys.js'
 import type { Backend } from '../../ports/ports.js'
+import type { GroupValue } from '../../ports/settlement.js'
 import { type Ground, nearQueue, ownedOf } from './far-backend.js'
 import type { QueueNames } from './queue-names.js'
 
@@ -33,6 +35,18 @@ export class Backstage {
     }
     for (const name of this.#queues.used) if ((await nearQueue(this.#near, name).size?.()) !== 0) return false
     return true
+  }
+
+  /** Values and counts of groups. A ledger over plain ports shows a count below 0 as 0; here it is shown as it is. */
+  async groups(ids: readonly string[]): Promise<readonly ((GroupValue & { readonly open: number }) | undefined)[]> {
+    const groups = await this.ledger.groups(ids)
+    if (this.ledger.atomic) return groups
+    return Promise.all(
+      groups.map(async (group, i) => {
+        const open = await this.#near.store.get(keysOf(PREFIX).open(ids[i]!))
+        return group === undefined || open === undefined ? group : { ...group, open: Number(open) }
+      }),
+    )
   }
 
   /** Every item that exists; undefined where the backend cannot list. */

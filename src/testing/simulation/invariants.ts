@@ -39,7 +39,7 @@ async function lookAround({ backstage, history, processes }: World): Promise<Aft
     all.filter(({ envelope }) => !half.has(envelope.groupId)).map((view) => [view.envelope.id, view]),
   )
   const groupIds = [...new Set([...views.values()].map(({ envelope }) => envelope.groupId))]
-  const values = await ledger.groups(groupIds)
+  const values = await backstage.groups(groupIds)
   const groups = new Map(groupIds.flatMap((id, i) => (values[i] === undefined ? [] : [[id, values[i]] as const])))
   const survivors = new Set(processes.filter(({ isStopping }) => !isStopping).map(({ name }) => name))
   return { history, views, groups, survivors }
