@@ -65,7 +65,7 @@ describe('the backoff of work', () => {
         expect(delay).toBeGreaterThanOrEqual(minMs)
         expect(delay).toBeLessThanOrEqual(maxMs)
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 })
@@ -212,7 +212,7 @@ describe('any options of a schedule', () => {
         expect(delay).toBeGreaterThanOrEqual(0)
         expect(delay).toBeLessThanOrEqual(MAX_DELAY_MS)
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 

@@ -434,7 +434,7 @@ describe('anything else', () => {
         }
         if (verdict.deferTo !== undefined) expect(verdict.deferTo).toBeGreaterThanOrEqual(at)
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 
@@ -445,7 +445,7 @@ describe('anything else', () => {
         const verdict = classify(error, { rules: [() => answer() as never], now })
         expect(['retryable', 'poison', 'invalidForState', 'unclassified']).toContain(verdict.class)
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 })

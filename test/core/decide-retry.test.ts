@@ -166,7 +166,7 @@ describe('any failure at all', () => {
             expect(failed.deadline).toBeDefined()
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 

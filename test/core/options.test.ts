@@ -187,7 +187,7 @@ describe('showing a value in a message', () => {
           }
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 })

@@ -91,7 +91,7 @@ describe('the preview of a policy', () => {
           expect((error as Error).message).toContain('policy')
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 })

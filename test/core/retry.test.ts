@@ -272,7 +272,7 @@ describe('bad options', () => {
         expect(isOptionError(error)).toBe(true)
         expect((error as Error).message).toContain('retry.')
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 })

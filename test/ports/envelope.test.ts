@@ -42,7 +42,7 @@ describe('a hand-written body', () => {
         const read = readEnvelope(body)
         if (read !== undefined) expect(readEnvelope(writeEnvelope(read))).toEqual(read)
       }),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 })

@@ -135,8 +135,10 @@ export class History {
     this.broken.push(new BrokenPromiseError(promise, what))
   }
 
-  offered(id: string): void {
-    this.item(id).offeredMs ??= this.#now()
+  offered(id: string, groupId: string): void {
+    const item = this.item(id)
+    item.offeredMs ??= this.#now()
+    item.groupId ??= groupId
   }
 
   accepted(id: string): void {

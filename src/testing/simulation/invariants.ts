@@ -34,7 +34,7 @@ async function lookAround({ backstage, history, processes }: World): Promise<Aft
   const known = [...history.items.keys(), ...childrenHeardOf(history)]
   const found = (await backstage.everything()) ?? (await ledger.read([...new Set(known)]))
   const all = found.flatMap((view) => view ?? [])
-  const half = history.isExact ? new Set() : neverAccepted(history, all)
+  const half = history.isExact ? new Set<string>() : neverAccepted(history)
   const views = new Map(
     all.filter(({ envelope }) => !half.has(envelope.groupId)).map((view) => [view.envelope.id, view]),
   )
@@ -46,10 +46,11 @@ async function lookAround({ backstage, history, processes }: World): Promise<Aft
 }
 
 /** On plain ports an enqueue that failed may have been done by half: nothing was promised, and nothing is asked of it. */
-function neverAccepted(history: History, views: readonly ItemView[]): ReadonlySet<string> {
-  const roots = views.filter(({ envelope }) => envelope.parent === undefined)
-  const lost = roots.filter(({ envelope }) => history.items.get(envelope.id)?.acceptedMs === undefined)
-  return new Set(lost.map(({ envelope }) => envelope.groupId))
+function neverAccepted(history: History): ReadonlySet<string | undefined> {
+  const lost = [...history.items.values()].filter(
+    (item) => item.offeredMs !== undefined && item.acceptedMs === undefined,
+  )
+  return new Set(lost.map(({ groupId }) => groupId))
 }
 
 /** What the backend has must have come from somewhere, and must have ended. */

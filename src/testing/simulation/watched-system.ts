@@ -6,7 +6,7 @@ import { plainWork } from './watched-work.js'
 /** The same system, with everything that it promises written down. */
 export function watchedSystem(system: WorkSystem, process: string, history: History): WorkSystem {
   const watched = (handle: WorkHandle): WorkHandle => {
-    history.offered(handle.id)
+    history.offered(handle.id, handle.groupId)
     handle.accepted().then(
       ({ id }) => history.accepted(id),
       (error: unknown) => history.refused(handle.id, error),
@@ -19,9 +19,11 @@ export function watchedSystem(system: WorkSystem, process: string, history: Hist
     return watched(system.enqueue(...(args as unknown as Parameters<WorkSystem['enqueue']>)) as WorkHandle)
   }
   const enqueueMany = async (works: readonly Work[], options?: WorkInstanceOptions) => {
-    for (const { id } of works) history.offered(id)
     const handles = await system.enqueueMany(works.map(plainWork), options)
-    for (const { id } of handles) history.accepted(id)
+    for (const { id, groupId } of handles) {
+      history.offered(id, groupId)
+      history.accepted(id)
+    }
     return handles.map((handle) => watchedHandle(handle, process, history))
   }
   return Object.freeze({ ...system, enqueue, enqueueMany } as unknown as WorkSystem)

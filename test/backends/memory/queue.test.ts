@@ -373,7 +373,7 @@ describe('any sequence of calls', () => {
           expect(queue.size()).toBe(model.length)
         }
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     )
   })
 })

@@ -142,7 +142,7 @@ describe('what becomes of a delivery', () => {
           if (isCurrent) expect(given.stored).toBeLessThanOrEqual(given.attempt)
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 1000 },
     )
   })
 })
