@@ -1,4 +1,4 @@
-import type { CommitResult, Effect } from '../settlement.js'
+import type { ClosedGroup, CommitResult, Effect } from '../settlement.js'
 import { allDone } from './call.js'
 import { type Desk, keptFor } from './desk.js'
 import { readWatch, tellGate } from './gates.js'
@@ -56,13 +56,30 @@ export async function windUp(desk: Desk, held: Held, ended: Ended): Promise<Comm
   ).flat()
   if (pulled !== undefined) await progress.once('ack', () => queue.ack(pulled))
   desk.leases.finish(held)
-  desk.outbox.tell([
-    { kind: 'done', id, groupId: envelope.groupId, ...(ended.error === undefined ? {} : { error: ended.error }) },
-    ...ended.notified.filter((other) => other !== id).map((other): Notice => ({ kind: 'done', id: other })),
-    ...closed.map(({ groupId }): Notice => ({ kind: 'group-done', groupId })),
-  ])
+  const { groupId } = envelope
+  const notices = ended.notified.filter((other) => other !== id).map((other): Notice => ({ kind: 'done', id: other }))
+  if (await isAwaited(desk, held, closed)) {
+    notices.unshift({ kind: 'done', id, groupId, ...(ended.error === undefined ? {} : { error: ended.error }) })
+  }
+  for (const group of closed) if (group.watched === true) notices.push({ kind: 'group-done', groupId: group.groupId })
+  if (notices.length > 0) desk.outbox.tell(notices)
   if (progress.has('plan')) closePlan(desk, held).catch((error: unknown) => desk.report(error, 'commit'))
   return { kind: 'applied', closed }
+}
+
+/**
+ * Whether anybody waits for the item or its group: where nobody does, nothing is published. Whoever begins to wait after
+ * this was asked looks for himself, and finds the outcome, which is durable by now.
+ */
+async function isAwaited(desk: Desk, { envelope }: Held, closed: readonly ClosedGroup[]): Promise<boolean> {
+  if (envelope.waiter !== undefined) return true
+  const own = closed.find(({ groupId }) => groupId === envelope.groupId)
+  if (own !== undefined) return own.watched === true
+  try {
+    return (await desk.store.get(desk.keys.wait(envelope.groupId))) !== undefined
+  } catch {
+    return true // Not knowing, tell: news that nobody needs does no harm.
+  }
 }
 
 /** The item leaves the counts of its groups, once for each of its lives. */

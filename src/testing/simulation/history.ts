@@ -135,7 +135,7 @@ export class History {
     this.broken.push(new BrokenPromiseError(promise, what))
   }
 
-  offered(id: string, groupId: string): void {
+  offered(id: string, groupId?: string): void {
     const item = this.item(id)
     item.offeredMs ??= this.#now()
     item.groupId ??= groupId

@@ -19,6 +19,7 @@ export function watchedSystem(system: WorkSystem, process: string, history: Hist
     return watched(system.enqueue(...(args as unknown as Parameters<WorkSystem['enqueue']>)) as WorkHandle)
   }
   const enqueueMany = async (works: readonly Work[], options?: WorkInstanceOptions) => {
+    for (const { id } of works) history.offered(id)
     const handles = await system.enqueueMany(works.map(plainWork), options)
     for (const { id, groupId } of handles) {
       history.offered(id, groupId)

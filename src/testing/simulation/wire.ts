@@ -14,6 +14,8 @@ export interface WireWorld {
   /** The faults of this moment. */
   readonly faults: () => Faults
   readonly isTroubled: () => boolean
+  /** Calls that were sent while there was trouble and have not happened yet. */
+  readonly underWay: { count: number }
   /** Nobody reaches the backend. */
   readonly isBackendAway: () => boolean
 }
@@ -44,7 +46,7 @@ export class Wire {
 
   /** Calls `execute` at the backend. `execute` does its work before it returns; only its answer may be a promise. */
   call<T>(name: string, execute: () => Maybe<T>, notes: CallNotes<T> = {}): Promise<T> {
-    const { scheduler, journal, chance, faults, isBackendAway, isTroubled } = this.#world
+    const { scheduler, journal, chance, faults, isBackendAway, isTroubled, underWay } = this.#world
     const owner = this.#owner
     return new Promise((resolve, reject) => {
       // A dead process sends nothing and is told nothing.
@@ -64,7 +66,10 @@ export class Wire {
       if (isBackendAway()) return fail('the backend could not be reached')
       if (chance.flip(faults().lostRequests)) return fail('the request was lost')
       const diesWithSender = chance.flip(0.5)
+      // What is under way happens also when its sender is gone.
+      if (wasTroubled) underWay.count += 1
       const happens = () => {
+        if (wasTroubled) underWay.count -= 1
         if (owner.isDead && diesWithSender) return
         this.#execute(name, execute, notes).then(
           (value) => {
@@ -76,7 +81,9 @@ export class Wire {
       }
       scheduler.schedule(this.#latency(), undefined, happens)
       if (notes.mayRepeat === true && chance.flip(faults().repeatedCommits)) {
+        underWay.count += 1
         scheduler.schedule(this.#latency() + chance.between(0, 2_000), undefined, () => {
+          underWay.count -= 1
           this.#execute(`${name} again`, execute, notes).catch(() => undefined)
         })
       }

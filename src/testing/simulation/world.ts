@@ -91,6 +91,7 @@ export class World implements SimulatedWorld {
       ground: options.ground,
       faults: () => (this.#isTroubled ? this.#weather : NO_FAULTS),
       isTroubled: () => this.#isTroubled,
+      underWay: { count: 0 },
       isBackendAway: () => this.#awayUntilMs > this.scheduler.nowMs,
     }
     this.backstage = new Backstage(near, options.ground, queues, this.clock)
@@ -133,9 +134,10 @@ export class World implements SimulatedWorld {
     for (const process of this.#slots) process.isDead = true
   }
 
-  /** Nobody waits for an answer from troubled times, and nobody stands still. */
+  /** Nothing from troubled times is under way, nobody waits for an answer from then, and nobody stands still. */
   get isSettled(): boolean {
     const { nowMs } = this.scheduler
+    if (this.#parts.underWay.count > 0) return false
     return this.processes.every(({ unanswered, pausedUntilMs }) => unanswered === 0 && pausedUntilMs <= nowMs)
   }
 

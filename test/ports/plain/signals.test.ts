@@ -84,7 +84,7 @@ describe('messages on the channel', () => {
 
   it('of a hundred ends in one batch are few', async () => {
     const { ledger, claim, ports, clock } = world('all')
-    await ledger.commit(Array.from({ length: 100 }, (_, i) => enqueue(item(`i${i}`))))
+    await ledger.commit(Array.from({ length: 100 }, (_, i) => enqueue(item(`i${i}`, { waiter: 'me' }))))
     const items = await claim({ max: 100 })
     const heard = new Set<string>()
     ledger.onInbox('me', ({ ids, groups }) => {
