@@ -20,6 +20,9 @@ export function fingerprint(error: unknown, failureClass: FailureClass = classif
   return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 16)
 }
 
+/** Two are nearly always enough: one that changes something, and one that finds nothing more. */
+const MOST_PASSES = 8
+
 // Order matters: the wider patterns first, so that a number inside a URL is not replaced before the URL is.
 const CHANGING_PARTS: readonly (readonly [RegExp, string])[] = [
   [/\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s"'`<>)]+/gi, '<url>'],
@@ -39,9 +42,15 @@ const CHANGING_PARTS: readonly (readonly [RegExp, string])[] = [
 
 /** The message with its changing parts replaced: what stays is what went wrong, not to whom or when. */
 export function normaliseMessage(message: string): string {
-  let text = message.slice(0, MESSAGE_CHARACTERS)
-  for (const [part, placeholder] of CHANGING_PARTS) text = text.replace(part, placeholder)
-  return text.trim()
+  let text = message.slice(0, MESSAGE_CHARACTERS).trim()
+  // A part may show only once its neighbour has gone (`0''` is a number and then a quoted value): again until nothing does.
+  for (let pass = 0; pass < MOST_PASSES; pass += 1) {
+    const before = text
+    for (const [part, placeholder] of CHANGING_PARTS) text = text.replace(part, placeholder)
+    text = text.trim()
+    if (text === before) break
+  }
+  return text
 }
 
 /** The innermost frame that is neither Node's nor a dependency's: `function@folder/file`. */

@@ -72,6 +72,7 @@ describe('a message without its changing parts', () => {
       }),
       { numRuns: 1000 },
     )
+    expect(normaliseMessage("0''")).toBe('<n><value>')
     fc.assert(
       fc.property(fc.string(), (text) => {
         const once = normaliseMessage(text)
