@@ -55,14 +55,18 @@ export function farLedger(near: Ledger, wire: Wire, history: History): Ledger {
     watch: (inbox, what) =>
       wire.call('watch', () => near.watch(inbox, what), { asked: [...what.ids, ...what.groups].join(' ') }),
     onReady: (wake) =>
-      near.onReady((queue, dueAt?: At) => {
-        wire.nudge(`${queue} has work${dueAt === undefined ? '' : ' later'}`, () => wake(queue, dueAt))
-      }),
+      wire.listen(() =>
+        near.onReady((queue, dueAt?: At) => {
+          wire.nudge(`${queue} has work${dueAt === undefined ? '' : ' later'}`, () => wake(queue, dueAt))
+        }),
+      ),
     onInbox: (inbox, hear) =>
-      near.onInbox(inbox, (what) => {
-        const sent = copied(what)
-        wire.nudge(`inbox: ${[...sent.ids, ...sent.groups].join(' ')}`, () => hear(sent))
-      }),
+      wire.listen(() =>
+        near.onInbox(inbox, (what) => {
+          const sent = copied(what)
+          wire.nudge(`inbox: ${[...sent.ids, ...sent.groups].join(' ')}`, () => hear(sent))
+        }),
+      ),
     ...(near.inspect === undefined ? {} : { inspect: farInspect(near.inspect, wire) }),
   }
 }

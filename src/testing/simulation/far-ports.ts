@@ -30,7 +30,8 @@ export function farStore(near: Store, wire: Wire, width: PortWidth): Store {
 export function farPubSub(near: PubSub, wire: Wire): PubSub {
   return {
     publish: (message) => wire.call('publish', () => near.publish(message)),
-    subscribe: (listener) => near.subscribe((message) => wire.nudge('message', () => listener(message))),
+    subscribe: (listener) =>
+      wire.listen(() => near.subscribe((message) => wire.nudge('message', () => listener(message)))),
   }
 }
 

@@ -179,6 +179,7 @@ export class Process implements SimulatedProcess, Owner {
   #leave(): void {
     this.isDead = true
     this.#told.goneMs ??= this.#maker.scheduler.nowMs
+    this.#wire.close()
     this.#go()
   }
 

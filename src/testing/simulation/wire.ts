@@ -38,6 +38,7 @@ export class Wire {
   readonly #owner: Owner & { readonly name: string }
   /** Calls that were sent while there was trouble, and may take their time: nothing is at rest before them. */
   unanswered = 0
+  readonly #subscriptions = new Set<() => void>()
 
   constructor(world: WireWorld, owner: Owner & { readonly name: string }) {
     this.#world = world
@@ -88,6 +89,23 @@ export class Wire {
         })
       }
     })
+  }
+
+  /** A subscription at the backend, which ends with the process at the latest. */
+  listen(subscribe: () => () => void): () => void {
+    if (this.#owner.isDead) return () => undefined
+    const off = subscribe()
+    this.#subscriptions.add(off)
+    return () => {
+      this.#subscriptions.delete(off)
+      off()
+    }
+  }
+
+  /** The process is gone. */
+  close(): void {
+    for (const off of this.#subscriptions) off()
+    this.#subscriptions.clear()
   }
 
   /** Something that the backend tells the process without being asked: it may be late, lost, or come twice. */
