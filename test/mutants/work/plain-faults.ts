@@ -27,7 +27,10 @@ export const PLAIN_FAULTS: readonly OneLineFault[] = [
     file: 'src/ports/plain/plan.ts',
     find: 'if (other !== undefined && other.run >= run) return other.token === plan.token',
     replace: '',
-    caughtBy: simulation,
+    caughtBy: {
+      file: 'test/ports/plain/settle.test.ts',
+      test: 'a plan is refused when another run of the item has carried out its own',
+    },
   },
   {
     fault: 'what has ended runs again when it is delivered again',
