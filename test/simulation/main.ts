@@ -13,19 +13,7 @@ const USAGE = `npm run simulate -- [--minutes N | --seeds N] [--seed S] [--plain
   --keep-going    does not end at the first seed that fails
   --history       prints the whole history of a failing seed; --about ID only the lines that name it`
 
-const { values } = parseArgs({
-  options: {
-    minutes: { type: 'string' },
-    seeds: { type: 'string' },
-    seed: { type: 'string' },
-    plain: { type: 'boolean', default: false },
-    minimal: { type: 'boolean', default: false },
-    'keep-going': { type: 'boolean', default: false },
-    history: { type: 'boolean', default: false },
-    about: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  },
-})
+const values = readArguments()
 
 process.exitCode = values.help ? usage() : await main()
 
@@ -88,4 +76,25 @@ function numberOf(name: 'minutes' | 'seeds' | 'seed'): number | undefined {
   if (text.trim() !== '' && number >= 0 && Number.isFinite(number)) return number
   console.error(`--${name} must be a number, got "${text}".\n${USAGE}`)
   process.exit(1)
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        minutes: { type: 'string' },
+        seeds: { type: 'string' },
+        seed: { type: 'string' },
+        plain: { type: 'boolean', default: false },
+        minimal: { type: 'boolean', default: false },
+        'keep-going': { type: 'boolean', default: false },
+        history: { type: 'boolean', default: false },
+        about: { type: 'string' },
+        help: { type: 'boolean', default: false },
+      },
+    }).values
+  } catch (error) {
+    console.error(`${(error as Error).message}\n${USAGE}`)
+    process.exit(1)
+  }
 }
