@@ -5,15 +5,23 @@ export default {
   // What a door lists is used by users; everything else must be used by us. `!` marks what also runs in production.
   entry: [
     ...doors().map((door) => `${door.source}!`),
+    // The command, which package.json names in `bin`.
+    'src/cli/main.ts!',
     'scripts/*.mjs',
     'bench/*.bench.ts',
     'examples/*.ts',
     'test/types/*.test-d.ts',
     'test/simulation/main.ts',
+    // Loaded by the name of the backend that a run is for.
+    'test/work/grounds/*.ts',
+    'test/chaos/main.ts',
+    'test/guild/stacks/processes/{listener,transfer,versions}.ts',
+    'test/chaos/{worker,producer}.mjs',
+    'test/guild/spider/processes/*.mjs',
   ],
   project: ['src/**/*.{ts,tsx}!', 'scripts/**/*.mjs', 'test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
-  // Programs of the system; those of npm packages must be listed in package.json.
-  ignoreBinaries: ['apt-get', 'flock'],
+  // Programs of the system, and our own; those of npm packages must be listed in package.json.
+  ignoreBinaries: ['apt-get', 'millrace'],
   // Called by its path in test/package, since it has no API of its own.
   ignoreDependencies: ['@arethetypeswrong/cli'],
   // A type that only its own file names is still part of what that file says.

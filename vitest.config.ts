@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { doors } from './scripts/lib/doors.mjs'
@@ -6,12 +8,43 @@ import { root } from './scripts/lib/root.mjs'
 // Tests import the package by its public names, so that they exercise the doors that users open.
 const alias = doors().map((door) => ({ find: new RegExp(`^${door.name}$`), replacement: join(root, door.source) }))
 
+// The scenarios of the work engine, once more on each real backend (test/work/grounds); the rest of that folder is about
+// the engine alone, and gains nothing from a server.
+const aboutTheEngineAlone = [
+  'pure',
+  'options',
+  'backend-time',
+  'unanswered',
+  'ten-thousand-waiters.slow',
+  'folds',
+  'scenarios',
+  'exports',
+  'schedule/cron',
+  'schedule/minute-scan.slow',
+  'schedule/time-zones',
+].map((name) => `test/work/${name}.test.ts`)
+const onBackend = (name: string) => ({
+  resolve: { alias },
+  test: {
+    name: `slow on ${name}`,
+    include: ['test/work/**/*.test.ts'],
+    exclude: aboutTheEngineAlone,
+    env: { MILLRACE_TEST_GROUND: name },
+    globalSetup: [`test/work/grounds/${name}-server.ts`].filter((file) => existsSync(join(root, file))),
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+  },
+})
+const backends = ['sqlite', 'postgres', 'redis'].filter((name) =>
+  existsSync(join(root, `test/work/grounds/${name}.ts`)),
+)
+
 export default defineConfig({
   test: {
     // Any rejection that nobody handles fails the run: background work must report, never leak.
     dangerouslyIgnoreUnhandledErrors: false,
-    // The default leaves a core idle, which is half of a small machine.
-    maxWorkers: '100%',
+    // The default leaves a core idle, which is half of a small machine; and one of the slow ones is always waiting for time to pass.
+    maxWorkers: availableParallelism() + 1,
     projects: [
       {
         resolve: { alias },
@@ -19,6 +52,8 @@ export default defineConfig({
           name: 'fast',
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.server.test.ts', 'test/**/*.slow.test.ts'],
+          // Opening the sources anew for each file took longer than the tests themselves.
+          isolate: false,
           // A thousand cases of a property share two cores with the compiler and the linter.
           testTimeout: 20_000,
         },
@@ -34,6 +69,7 @@ export default defineConfig({
           hookTimeout: 120_000,
         },
       },
+      ...backends.map(onBackend),
     ],
   },
 })

@@ -1,5 +1,5 @@
-// `npm start`: installs what is missing, builds, and runs the example application. `npm start -- --once` ends when all is
-// done, which the application does anyway as long as there is no page to stay open for.
+// `npm start`: installs what is missing, builds, and runs the example application. It stays up until
+// Ctrl-C; `npm start -- --once` ends when the story does.
 import { ensureBuilt } from './lib/build.mjs'
 import { command, foreground } from './lib/command.mjs'
 import { ensurePackages } from './lib/packages.mjs'

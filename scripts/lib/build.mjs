@@ -1,5 +1,15 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { root } from './root.mjs'
 
@@ -34,6 +44,8 @@ export function build(folder = root) {
       mkdirSync(dirname(target), { recursive: true })
       copyFileSync(asset, target)
     }
+    // npx makes a link to it once, and goes through that link after every build.
+    for (const bin of bins(folder)) chmodSync(join(fresh, relative('dist', bin)), 0o755)
     if (existsSync(dist)) renameSync(dist, old)
     renameSync(fresh, dist)
   } finally {
@@ -70,6 +82,15 @@ function isStale(folder) {
  */
 function assets(folder) {
   return everythingUnder(join(folder, 'src')).filter((path) => statSync(path).isFile() && !/\.[cm]?tsx?$/.test(path))
+}
+
+/**
+ * The programs that the package installs, as it names them: `dist/cli/main.js`.
+ * @param {string} folder
+ * @returns {string[]}
+ */
+function bins(folder) {
+  return Object.values(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).bin ?? {})
 }
 
 /** @param {string} folder */

@@ -22,8 +22,9 @@ export const LAYERS = Object.freeze({
   guild: ['core', 'ports', 'drivers', 'source', 'work'],
   ops: ['core', 'ports', 'source', 'work', 'guild'],
   dashboard: ['core', 'ports', 'source', 'work', 'guild', 'ops'],
-  // The command line is an application: it joins engine and backend by the address that a person typed.
-  cli: ['core', 'ports', 'source', 'work', 'guild', 'ops', 'dashboard', 'backends/*'],
+  // The command line is an application: it joins engine and backend by the address that a person typed, and asks drivers
+  // what no port tells (versions, clocks, settings of the server).
+  cli: ['core', 'ports', 'drivers', 'source', 'work', 'guild', 'ops', 'dashboard', 'backends/*'],
   // Not listed by anybody: only tests and users import it.
   testing: 'anything',
   // The front door joins the engine with the backend that needs no server.
@@ -35,7 +36,9 @@ export const LAYERS = Object.freeze({
  * import would slip past this check.
  * @type {Readonly<Record<string, string>>}
  */
-const LOADS_BY_NAME = Object.freeze({})
+const LOADS_BY_NAME = Object.freeze({
+  'src/guild/host/load-package.ts': "a guild's plugins are packages that its configuration names",
+})
 
 /** @typedef {{ file: string, line: number, problem: string }} Violation */
 /** @typedef {{ specifier: string | undefined, offset: number }} Import */

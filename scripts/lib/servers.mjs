@@ -19,6 +19,8 @@ export const SERVERS = Object.freeze([
   { label: 'Redis', program: 'redis-server', debian: 'redis-server', brew: 'redis', isNeeded: () => true },
   { label: 'PostgreSQL', program: 'postgres', debian: 'postgresql', brew: 'postgresql', isNeeded: () => true },
   { label: 'NATS', program: 'nats-server', debian: 'nats-server', brew: 'nats-server', isNeeded: () => true },
+  // Not a server of work: the terminal in which the command line is tested as a person uses it.
+  { label: 'tmux', program: 'tmux', debian: 'tmux', brew: 'tmux', isNeeded: () => true },
   { label: 'Chromium', program: 'chromium', debian: 'chromium', brew: 'chromium', isNeeded: hasBrowserTests },
 ])
 

@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
@@ -51,6 +52,12 @@ describe('a build', () => {
 
     expect(built()).toEqual(['claim.sql', 'index.d.ts', 'index.js'])
     expect(readFileSync(join(folder, 'dist/sql/claim.sql'), 'utf8')).toBe('select 1;\n')
+  })
+
+  it('leaves programs that can be run: npx goes through a link that it made once', () => {
+    write('package.json', '{ "type": "module", "bin": { "one": "dist/index.js" } }')
+    build(folder)
+    expect(statSync(join(folder, 'dist/index.js')).mode & 0o111).toBe(0o111)
   })
 
   it('leaves nothing of a file whose source is gone', () => {
