@@ -20,6 +20,7 @@ export interface Backoff {
   range?(attempt: number): DelayRange
 }
 
+/** The span in which chance places a wait. */
 export interface DelayRange {
   readonly minMs: Ms
   readonly maxMs: Ms

@@ -14,6 +14,7 @@ import type { At, Ms } from './time.js'
  */
 export type ClassifyRule = (error: unknown) => FailureClass | Partial<Verdict> | undefined | void
 
+/** Options of `classify`. */
 export interface ClassifyOptions {
   /** Asked in this order, before everything built in. */
   readonly rules?: readonly ClassifyRule[] | undefined

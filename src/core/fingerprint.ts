@@ -16,7 +16,20 @@ const STACK_CHARACTERS = 16_000
  */
 export function fingerprint(error: unknown, failureClass: FailureClass = classify(error).class): string {
   const message = errorMessage(error)
-  const parts = [failureClass, errorName(error), normaliseMessage(message), ownFrame(error, message) ?? '']
+  return digest([failureClass, errorName(error), normaliseMessage(message), ownFrame(error, message) ?? ''])
+}
+
+/** The same for what died without a run that failed: nothing is known of it but its type, how it ended, and in which words. */
+export function endingFingerprint(end: {
+  readonly class: FailureClass
+  readonly ending: string
+  readonly type: string
+  readonly error: string
+}): string {
+  return digest([end.class, end.ending, end.type, normaliseMessage(end.error)])
+}
+
+function digest(parts: readonly string[]): string {
   return createHash('sha256').update(parts.join('\n')).digest('hex').slice(0, 16)
 }
 

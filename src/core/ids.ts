@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomFillSync } from 'node:crypto'
 import { v7 } from 'uuid'
 import { MillraceError } from './error.js'
@@ -35,6 +36,10 @@ export class InvalidIdError extends MillraceError {
  * also within a millisecond and when the machine's clock is set back; across processes they sort by time.
  */
 export function newId(): string {
+  if (derivations > 0) {
+    const derived = derivation?.getStore()?.mint
+    if (derived !== undefined) return derived()
+  }
   return generate === defaultGenerator ? generate() : checkedId(generate(), 'the function given to setIdGenerator()')
 }
 
@@ -52,6 +57,23 @@ export function setIdGenerator(generator?: IdGenerator): void {
   if (generator !== undefined && typeof generator !== 'function')
     throw new OptionTypeError('setIdGenerator(fn)', 'a function that returns an id', generator)
   generate = generator ?? defaultGenerator
+}
+
+/**
+ * Calls `fn`, and lets `mint` make every id that it asks for until it is done, on whatever path it asks. Whoever does the same
+ * again elsewhere makes the same ids, so that what both of them enqueue is enqueued once.
+ */
+export async function mintingIds<T>(mint: IdGenerator, fn: () => T | Promise<T>): Promise<T> {
+  derivation ??= new AsyncLocalStorage()
+  const minting: { mint: IdGenerator | undefined } = { mint }
+  derivations += 1
+  try {
+    return await derivation.run(minting, fn)
+  } finally {
+    derivations -= 1
+    // What was begun in there may go on, and makes ids of its own from now on.
+    minting.mint = undefined
+  }
 }
 
 /** The id itself when it is a usable one; otherwise an error that names who made it. */
@@ -138,6 +160,10 @@ const TOKEN_BYTES = 12
 const tokens = Buffer.alloc(512 * TOKEN_BYTES)
 let nextToken = tokens.length
 let generateToken: (() => string) | undefined
+
+/** How many `mintingIds` are under way: usually none, and then an id costs no look-up. */
+let derivations = 0
+let derivation: AsyncLocalStorage<{ readonly mint: IdGenerator | undefined }> | undefined
 
 const defaultGenerator: IdGenerator = uuidGenerator()
 let generate: IdGenerator = defaultGenerator

@@ -13,6 +13,7 @@ export interface StreamPolicyOptions {
   readonly backoff?: BackoffOption | undefined
 }
 
+/** Options of `preview`. */
 export interface PreviewOptions {
   /** One draw of chance instead of the whole range. */
   readonly random?: Random | undefined

@@ -2,7 +2,7 @@ import type { StatMeta } from './stat.js'
 
 /**
  * The names of the metrics that a work system keeps. Every series has the label `type`, except `queueDepth`, which has
- * `queue`.
+ * `queue`, and `removed`, which has none.
  */
 export const WORK_METRICS = Object.freeze({
   queued: 'work.queued',
@@ -13,7 +13,9 @@ export const WORK_METRICS = Object.freeze({
   deferred: 'work.deferred',
   rescheduled: 'work.rescheduled',
   expired: 'work.expired',
+  cancelled: 'work.cancelled',
   crashed: 'work.crashed',
+  removed: 'work.removed',
   commitErrors: 'work.commit_errors',
   leaseLost: 'work.lease_lost',
   active: 'work.active',
@@ -54,7 +56,9 @@ export const WORK_METRIC_DETAILS: Readonly<Record<WorkMetric, Described>> = Obje
   deferred: counter('Runs that asked to run again later, without spending an attempt.'),
   rescheduled: counter('Deliveries that arrived too early and were put off until they are due.'),
   expired: counter('Items whose deadline passed before they could run.'),
-  crashed: counter('Deliveries that found an earlier run of the same attempt cut off.'),
+  cancelled: counter('Items that ended because somebody cancelled them.'),
+  crashed: counter('Runs that were found cut off: their process died, or lost its lease.'),
+  removed: counter('Ended items that were removed, since they had been kept long enough.'),
   commitErrors: counter('Settlements that could not be written at once.'),
   leaseLost: counter('Runs whose lease was taken over while they ran.'),
   active: gauge('Items held by this process, waiting or running.'),

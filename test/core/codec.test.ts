@@ -28,7 +28,7 @@ describe('what JSON loses', () => {
     for (const value of [() => 1, Symbol('s'), class {}]) expect(stringify(value)).toBe('{"$ayepi":"undefined"}')
   })
 
-  it('S24 keeps undefined as an element and as a property', () => {
+  it('S24 W21 keeps undefined as an element and as a property', () => {
     const list = again([undefined, 1])
     expect(list).toHaveLength(2)
     expect(0 in list).toBe(true)
@@ -37,7 +37,7 @@ describe('what JSON loses', () => {
     expect(Object.keys(again([, 1]))).toEqual(['0', '1'])
   })
 
-  it('S25 keeps the numbers that JSON has no word for, and an invalid date', () => {
+  it('S25 W21 keeps the numbers that JSON has no word for, and an invalid date', () => {
     const numbers = [Number.NaN, -0, Infinity, -Infinity, 0]
     expect(again(numbers).map((n, i) => Object.is(n, numbers[i]))).toEqual([true, true, true, true, true])
     const date = again(new Date(Number.NaN))
@@ -204,7 +204,7 @@ describe('text that only looks like a wrapper', () => {
     tag('URL', 'no address'),
     tag('Object', [[1, 2]]),
     tag('Object', {}),
-  ])('S22 passes through: %j', (data) => {
+  ])('S22 W21 passes through: %j', (data) => {
     expect(parse(JSON.stringify(data))).toStrictEqual(data)
     expect(again({ data })).toStrictEqual({ data })
   })

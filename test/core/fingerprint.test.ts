@@ -139,8 +139,9 @@ describe('anything else that is thrown', () => {
     ['dots', 'a.'.repeat(500_000)],
   ])('is cheap, however long the message: %s', (_, message) => {
     const error = new Error(message)
-    const startedAt = performance.now()
+    const before = process.cpuUsage()
     fingerprint(error)
-    expect(performance.now() - startedAt).toBeLessThan(2000)
+    // What is quadratic here takes hours.
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(5_000)
   })
 })

@@ -181,7 +181,9 @@ describe('the metrics of a work system', () => {
       deferred: 'work.deferred',
       rescheduled: 'work.rescheduled',
       expired: 'work.expired',
+      cancelled: 'work.cancelled',
       crashed: 'work.crashed',
+      removed: 'work.removed',
       commitErrors: 'work.commit_errors',
       leaseLost: 'work.lease_lost',
       active: 'work.active',
@@ -204,7 +206,7 @@ describe('the metrics of a work system', () => {
     expect(Object.keys(WORK_METRIC_DETAILS)).toEqual(Object.keys(WORK_METRICS))
     const kinds = Object.entries(WORK_METRIC_DETAILS).map(([key, { kind }]) => [kind, key] as const)
     const of = (kind: string) => kinds.filter(([one]) => one === kind).map(([, key]) => key)
-    expect(of('counter')).toHaveLength(11)
+    expect(of('counter')).toHaveLength(13)
     expect(of('gauge')).toEqual([
       'active',
       'pending',

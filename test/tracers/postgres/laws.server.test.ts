@@ -1,4 +1,0 @@
-import { describeLaws } from '../laws.js'
-import { postgresStore } from './store.js'
-
-describeLaws('PostgreSQL', postgresStore)

@@ -1,4 +1,0 @@
-import { describeLaws } from '../laws.js'
-import { redisStore } from './store.js'
-
-describeLaws('Redis', redisStore)

@@ -1,4 +1,0 @@
-import { describeAgainstModel } from '../against-model.js'
-import { sqliteStore } from './store.js'
-
-describeAgainstModel('SQLite', sqliteStore)
