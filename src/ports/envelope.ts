@@ -9,7 +9,11 @@ import type { Envelope } from './item.js'
  */
 export function readEnvelope(body: string): Envelope | undefined {
   const read = parsed(body)
-  if (read === undefined) return undefined
+  return read === undefined ? undefined : envelopeOf(read)
+}
+
+/** As `readEnvelope`, of a body that was read as JSON already. The object itself becomes the envelope. */
+export function envelopeOf(read: Record<string, unknown>): Envelope | undefined {
   if (typeof read['id'] !== 'string' || typeof read['type'] !== 'string') return undefined
   if (typeof read['groupId'] !== 'string' || typeof read['input'] !== 'string') return undefined
   read['queueAt'] = numberOr(read['queueAt'], 0)
@@ -43,6 +47,7 @@ export function redriven(envelope: Envelope, now: At, startAt: At): Envelope {
 
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isNumber = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value)
+const isFlag = (value: unknown): boolean => typeof value === 'boolean'
 const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -59,7 +64,12 @@ const OPTIONAL: readonly (readonly [string, (value: unknown) => boolean])[] = [
   ['trace', isObject],
   ['redrives', isNumber],
   ['runTimeout', isNumber],
+  ['strictDeadline', isFlag],
   ['uniqueKey', isText],
+  ['uniqueFor', isNumber],
+  ['limitKey', isText],
+  ['steps', isNumber],
+  ['retryBudget', isText],
   ['payloadVersion', isNumber],
 ]
 

@@ -1,12 +1,14 @@
 import type { FailureClass } from '../core/failure.js'
 import type { RetryPolicy } from '../core/retry-policy.js'
 import type { At, Ms } from '../core/time.js'
+import type { TreeMark } from './tree.js'
 
 /** The words of `@ayepi/work` for where an item stands. `failed` exists in the public type; nothing ever writes it. */
 export type Status = 'pending' | 'running' | 'success' | 'dead'
 
 /** How an item ended. The first two are successes; the rest say why it is dead. */
 export type Ending = 'done' | 'dropped' | DeadEnding
+/** Why a dead item was given up. */
 export type DeadEnding = 'exhausted' | 'aborted' | 'expired' | 'cancelled' | 'crashed' | 'unroutable'
 
 /**
@@ -42,14 +44,29 @@ export interface EnvelopeHead {
   readonly dependents?: readonly string[]
   /** Gates to tell when it settles. */
   readonly gates?: readonly string[]
+  /** Trees that it is part of: their gates hear of it when it and everything that it queued has ended. */
+  readonly trees?: readonly TreeMark[]
   readonly tags?: readonly string[]
   /** Inbox of the instance that waits for it. */
   readonly waiter?: string
   readonly trace?: { readonly traceparent: string; readonly tracestate?: string }
   readonly redrives?: number
+  /** How long one run may take. A run that takes longer counts as a failed attempt. */
   readonly runTimeout?: Ms
-  readonly uniqueKey?: string
+  /** What has not ended at its deadline expires, whatever its handler returns. */
+  readonly strictDeadline?: boolean
   readonly payloadVersion?: number
+  // Kept for what comes next, so that it needs no other envelope. Nothing reads these yet.
+  /** At most one item with this key is open at a time. */
+  readonly uniqueKey?: string
+  /** For how long the key stays taken, beyond its item. */
+  readonly uniqueFor?: Ms
+  /** The key whose limit counts this item while it runs. */
+  readonly limitKey?: string
+  /** How many steps of it are on record: none, and a run has nothing to read. */
+  readonly steps?: number
+  /** The key of the budget that its retries draw from. */
+  readonly retryBudget?: string
   readonly [unknown: string]: unknown
 }
 
@@ -75,6 +92,8 @@ export interface Claimed {
   readonly started: boolean
   /** Deliveries of this message, put-backs included: how long an unknown type has been going round. */
   readonly deliveries: number
+  /** Somebody cancelled it while an earlier run had it: why. It is not to run any more. */
+  readonly cancelled?: string
   /** For a gate item that was freed by its gate: what the gate decided. Absent when its time ran out first. */
   readonly gate?: { readonly met: boolean }
 }
@@ -83,6 +102,8 @@ export interface Claimed {
 export interface Hold {
   readonly by: 'gate' | 'pause' | 'limit'
   readonly key: string
+  /** Where news of a gate can get lost: how soon to look for oneself first. It doubles from there. Default 1000. */
+  readonly pollMs?: Ms
 }
 
 /** One run of one item, as it is remembered. */

@@ -1,9 +1,11 @@
 import type { FailureClass } from '../core/failure.js'
+import type { RetryPolicy } from '../core/retry-policy.js'
 import type { At, Maybe, Ms } from '../core/time.js'
 import type { Attempt, Claimed, Ending, Envelope, EnvelopeHead, Hold, Lease, Status } from './item.js'
 import type { ClosedGroup, CommitResult, GroupValue, Settlement } from './settlement.js'
 import type { ItemStateWord } from './words.js'
 
+/** What a worker asks of a ledger when it has room. */
 export interface ClaimAsk {
   /** Which queues, and how many at most from each. Served in this order. */
   readonly from: readonly { readonly queue: string; readonly max: number }[]
@@ -13,6 +15,7 @@ export interface ClaimAsk {
   readonly startNow: number
 }
 
+/** What a ledger answers to a claim. */
 export interface ClaimReply {
   readonly items: readonly Claimed[]
   /** Another claim now would find work. */
@@ -27,6 +30,10 @@ export interface ClaimReply {
   readonly rescheduled?: readonly { readonly envelope: Envelope; readonly byMs: Ms }[]
   /** Groups that closed while this claim completed what a dead process had begun. */
   readonly closed?: readonly ClosedGroup[]
+  /** The types of the runs that this claim found cut off: their lease lapsed after they had started. Each is told once. */
+  readonly crashed?: readonly string[]
+  /** How many ended items were removed, because they had been kept long enough, since the last reply told. */
+  readonly removed?: number
   /** Queues that could not be asked. The others were. */
   readonly failed?: readonly { readonly queue: string; readonly error: unknown }[]
 }
@@ -47,6 +54,8 @@ export interface ItemView {
   readonly error?: string
   readonly endAt?: At
   readonly progress?: string
+  /** Somebody asked for it to stop, and it has not ended yet: why. */
+  readonly cancelled?: string
   readonly lapses?: number
   readonly crashes?: number
 }
@@ -60,6 +69,7 @@ export interface ItemQuery {
   readonly tag?: string
   readonly class?: FailureClass
   readonly fingerprint?: string
+  /** Only what ended before then, or, if it has not ended, was enqueued before then. */
   readonly before?: At
   readonly cursor?: string
   readonly limit: number
@@ -72,12 +82,29 @@ export interface Worker {
   readonly version: string
   readonly types: readonly string[]
   readonly queues: readonly string[]
+  /** How it is set up: what people are shown, and what `doctor` compares. */
+  readonly settings?: WorkerSettings
+}
+
+/** The settings of a process that a person elsewhere may ask about. */
+export interface WorkerSettings {
+  readonly leaseMs: Ms
+  /** How long ended items are kept. */
+  readonly keepMs: { readonly done: Ms; readonly dead: Ms }
+  /** Per type, what differs from nothing: its whole retry policy, and how long a run may take. */
+  readonly types: Readonly<Record<string, { readonly retry: RetryPolicy; readonly runTimeoutMs?: Ms }>>
 }
 
 /** What was heard in an inbox: items that ended, groups that closed. */
 export interface Settled {
   readonly ids: readonly string[]
   readonly groups: readonly string[]
+}
+
+/** Names of queues and types that are paused, or may be. */
+export interface PausedNames {
+  readonly queues: readonly string[]
+  readonly types: readonly string[]
 }
 
 /** Counts by state, in the words of `words.ts`, per queue and type. */
@@ -87,12 +114,86 @@ export interface Counted {
   readonly counts: Readonly<Partial<Record<ItemStateWord, number>>>
 }
 
+/** When a schedule fires next, and by which rule: what a fleet agrees on, and what people see. */
+export interface ScheduleRecord {
+  readonly spec: string
+  readonly nextAt: At
+}
+
+/** A gate that has not decided yet. */
+export interface GateView {
+  readonly key: string
+  /** Id of the item that it holds. */
+  readonly holds: string
+  /** How many more of the members must end, or end well. */
+  readonly need: number
+  readonly of: 'done' | 'success'
+  /** The members that have not ended. */
+  readonly waiting: readonly string[]
+}
+
+/** An act of a person or a tool, as it was logged. */
+export interface LogEntry {
+  readonly at: At
+  readonly who: string
+  readonly why: string
+  readonly what: string
+}
+
+/** What flows through one type on one queue. */
+export interface Flow {
+  readonly queue: string
+  readonly type: string
+  /** How many ended well, and how many died (not: were cancelled), within the window, of those that are still kept. */
+  readonly completed: number
+  readonly failed: number
+  /** When the oldest of those that wait to be claimed became due. Undefined: none waits. */
+  readonly oldestDueAt?: At
+}
+
+/** Dead and retrying items that failed alike. What died without a failed run has the fingerprint that its `park` gave it. */
+export interface FailureGroup {
+  readonly fingerprint: string
+  /** That of the item once it is dead, that of its last run while it is retried. */
+  readonly class?: FailureClass
+  readonly type: string
+  readonly dead: number
+  readonly retrying: number
+  /** When the first and the last of those that are still here failed: died, or ended their last run. */
+  readonly firstAt: At
+  readonly lastAt: At
+  /** One of them, the last to fail. */
+  readonly sample: { readonly id: string; readonly error: string }
+}
+
 /** What people can ask. Absent where it would have to be faked: on plain ports and NATS. */
 export interface Inspect {
   list(query: ItemQuery): Promise<{ readonly items: readonly ItemView[]; readonly next?: string }>
   attempts(id: string): Promise<readonly Attempt[]>
   counts(): Promise<readonly Counted[]>
   workers(): Promise<readonly (Worker & { readonly seenAt: At })[]>
+  /** Every schedule that the effect `schedule` has recorded. */
+  schedules?(): Promise<readonly (ScheduleRecord & { readonly name: string })[]>
+  /** The input as it was encoded. Undefined: no such item, or its input is no longer kept. */
+  input(id: string): Promise<string | undefined>
+  /** Undefined: no such gate, or it has decided. */
+  gate(key: string): Promise<GateView | undefined>
+  /** The last acts, the newest first. */
+  log(limit: number): Promise<readonly LogEntry[]>
+  /** Per queue and type, what ended later than `windowMs` ago, and since when the oldest waits. Those of nothing are left out. */
+  flow(windowMs: Ms): Promise<readonly Flow[]>
+  /** Dead and retrying items by fingerprint, class and type; the largest groups first, of equal ones the latest. */
+  failures(limit: number): Promise<readonly FailureGroup[]>
+  /** How many items a query matches, all pages together. */
+  count(query: Omit<ItemQuery, 'cursor' | 'limit'>): Promise<number>
+  /**
+   * Unfinished items that nothing will ever put to work: running without a lease, or pending without a due time, a hold
+   * or a place in the ready index. A sound backend has none; `audit` frees what it finds by the effect `release`.
+   */
+  strays(ask: {
+    readonly cursor?: string
+    readonly limit: number
+  }): Promise<{ readonly items: readonly ItemView[]; readonly next?: string }>
 }
 
 /**
@@ -114,16 +215,22 @@ export interface Ledger {
     leaseMs: Ms,
     me: Worker,
   ): Promise<readonly ('held' | 'lost' | 'cancelled')[]>
+  /** A process that has stopped in order tells so: its record goes at once instead of growing old. Goes with `inspect.workers`. */
+  leave?(worker: string): Promise<void>
   /** Each settlement is atomic and fenced; the batch is only a shared round trip. Results align with the batch. */
   commit(batch: readonly Settlement[]): Promise<readonly CommitResult[]>
   read(ids: readonly string[]): Promise<readonly (ItemView | undefined)[]>
   /** Undefined: no such group, or its record has expired. */
   groups(ids: readonly string[]): Promise<readonly ((GroupValue & { readonly open: number }) | undefined)[]>
+  /** The records that the effect `schedule` wrote last. Without it nothing can be scheduled on this ledger. */
+  schedules?(names: readonly string[]): Promise<readonly (ScheduleRecord | undefined)[]>
   /** "Tell my inbox": only needed when the wait began after the push had left. Read again afterwards. */
   watch(inbox: string, what: Settled): Promise<void>
   /** Work became ready in a queue, or will at `dueAt`. May be lost; the idle poll is the net. */
   onReady(wake: (queue: string, dueAt?: At) => void): () => void
   onInbox(inbox: string, hear: (what: Settled) => void): () => void
+  /** What is paused. A ledger that cannot list answers for those that it is asked about. */
+  paused?(among: PausedNames): Promise<PausedNames>
   readonly inspect?: Inspect
   /** Only where what was accepted dies with this process: how much of it has not ended. A process that owes some stays. */
   unfinished?(): number

@@ -24,6 +24,8 @@ export interface OpenedLedger {
   readonly names: ReadonlyMap<Queue, string>
   /** Why the plain path is in use: the port that is not the backend's own. Absent on the native path. */
   readonly foreign?: 'queue' | 'pubsub' | 'store' | 'a per-type queue'
+  /** Other ports are a backend's own, so that the native path was probably meant. */
+  readonly isMixed?: boolean
 }
 
 /** The capability of a store, if these are its own ports: one foreign port and the whole system is plain. */
@@ -31,7 +33,7 @@ export function ownedBy(
   ports: Ports,
   perType: readonly Queue[],
 ): Owned | { readonly foreign: OpenedLedger['foreign'] } {
-  const own = (ports.store as { readonly [NATIVE]?: Owned })[NATIVE]
+  const own = markOf(ports.store)
   if (own === undefined || own.store !== ports.store) return { foreign: 'store' }
   if (own.pubsub !== ports.pubsub) return { foreign: 'pubsub' }
   if (!own.queues.has(ports.queue)) return { foreign: 'queue' }
@@ -39,10 +41,14 @@ export function ownedBy(
   return own
 }
 
-/** Gives `store` its ledger, and hides it from a spread. */
+/** Marks the ports as made together, and hides that from a spread. The mark on the store opens the ledger. */
 export function own(owned: Owned): void {
-  Object.defineProperty(owned.store, NATIVE, { value: owned, enumerable: false })
+  // Configurable: whoever wraps a store, and keeps the queue, marks that queue once more.
+  for (const port of [owned.store, owned.pubsub, ...owned.queues.keys()])
+    Object.defineProperty(port, NATIVE, { value: owned, enumerable: false, configurable: true })
 }
+
+const markOf = (port: object): Owned | undefined => (port as { readonly [NATIVE]?: Owned })[NATIVE]
 
 /**
  * Finds the ledger for these ports: the backend's own where all of them are its own, otherwise the adapter over plain
@@ -57,5 +63,6 @@ export function ledgerOf(
   const found = ownedBy(ports, perType)
   if ('open' in found) return { ledger: found.open(options), names: found.queues }
   const foreign = found.foreign
-  return { ...overPlainPorts(ports, perType), ...(foreign === undefined ? {} : { foreign }) }
+  const isMixed = [ports.queue, ports.pubsub, ports.store, ...perType].some((port) => markOf(port) !== undefined)
+  return { ...overPlainPorts(ports, perType), ...(foreign === undefined ? {} : { foreign, isMixed }) }
 }

@@ -43,6 +43,8 @@ export type Effect =
       readonly class: FailureClass
       readonly error: string
       readonly keepMs: Ms
+      /** What it died of where no run told: it is grouped by this instead of by the fingerprint of its last run. */
+      readonly fingerprint?: string
     }
   /** Redrive: pending again, attempt 1, history kept. A deadline in the past is cleared. */
   | { readonly do: 'reopen'; readonly id: string; readonly delayMs: Ms }
@@ -94,6 +96,7 @@ export type Guard =
   /** Pause, log. */
   | { readonly by: 'none' }
 
+/** What one act writes: all of its effects together if the guard holds, and none of them otherwise. */
 export interface Settlement {
   readonly guard: Guard
   readonly effects: readonly Effect[]

@@ -12,6 +12,7 @@ export type ItemStateWord =
   | 'dead'
   | 'cancelled'
 
+/** Every state word, in the order in which tables show them. */
 export const ITEM_STATE_WORDS: readonly ItemStateWord[] = Object.freeze([
   'waiting',
   'scheduled',

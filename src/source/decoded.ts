@@ -13,7 +13,7 @@ const NOT_DECODED: Decoded<never> = Object.freeze({ ok: false })
  * @example
  * ```ts
  * const body = decoded<Order>(message)
- * if (!body.ok) return term(new Error('no codec'))
+ * const result = body.ok ? ack() : term(new Error('no codec'))
  * ```
  */
 export function decoded<T = unknown>(message: Message): Decoded<T> {

@@ -21,6 +21,7 @@ import type { Inlet, SubscribeConfig, Subscription } from './subscription.js'
 import { feedOf } from './subscription-feed.js'
 import { type SourceTelemetry, sourceTelemetry } from './telemetry.js'
 
+/** Where a hopper stands in its life. */
 export type HopperState = 'idle' | 'running' | 'draining' | 'closed'
 
 /**

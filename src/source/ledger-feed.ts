@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.js'
 import type { LazySignal } from '../core/lazy-signal.js'
-import type { At, Ms } from '../core/time.js'
+import type { At, Maybe, Ms } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
 import type { GroupCommit } from '../ports/group-commit.js'
 import type { Claimed } from '../ports/item.js'
@@ -16,6 +16,10 @@ import { QueueRotation, type Share } from './queue-rotation.js'
  */
 export interface Settling {
   settlement: Settlement
+  /** Called before it is sent, each time: the last moment to say what it is. It may have to wait for others. */
+  prepare?(): Maybe<void>
+  /** Called with every answer; undefined: there was none. */
+  answered?(result: CommitResult | undefined): void
   /** The group's value moved on: fold on what it is now. */
   refold?(now: GroupValue): Settlement
   /** It can never be accepted as it is (too large): park the item instead of trying for ever. */
@@ -120,7 +124,16 @@ async function settle(
   patience: LazySignal,
 ): Promise<'settled' | 'lost'> {
   for (let wasRefused = false; ; ) {
-    const result = await o.commits.add(settling.settlement)
+    const preparing = settling.prepare?.()
+    if (preparing instanceof Promise) {
+      await preparing
+      // Its time was up while it waited: by now another try may be under way.
+      if (patience.aborted) {
+        settling.answered?.(undefined)
+        throw patience.reason
+      }
+    }
+    const result = await sent(o, settling)
     settling.result = result
     switch (result.kind) {
       case 'applied':
@@ -147,5 +160,17 @@ async function settle(
     }
     // Its time is up, and by now another try is under way: two at once would only fold against each other.
     if (patience.aborted) throw patience.reason
+  }
+}
+
+async function sent(o: LedgerFeedOptions, settling: Settling): Promise<CommitResult> {
+  if (settling.answered === undefined) return o.commits.add(settling.settlement)
+  try {
+    const result = await o.commits.add(settling.settlement)
+    settling.answered(result)
+    return result
+  } catch (error) {
+    settling.answered(undefined)
+    throw error
   }
 }

@@ -50,6 +50,7 @@ export interface Capabilities {
   readonly nakSupport: NakSupport
 }
 
+/** The name of something that a subscription may be able to do. */
 export type CapabilityName = keyof Capabilities
 
 /** A live pull-and-settle surface: no loop, no concurrency of its own. */

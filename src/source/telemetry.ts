@@ -1,22 +1,20 @@
 import {
   type Attributes,
-  createTraceState,
   type Meter,
   metrics,
   type Context as OtelContext,
-  ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
   type SpanContext,
   SpanKind,
   SpanStatusCode,
-  TraceFlags,
   type Tracer,
   trace,
 } from '@opentelemetry/api'
 import { classLabel } from '../core/failure.js'
 import { actionLabel, type Result } from '../core/result.js'
 import type { Message } from './message.js'
+import { globalTracer, readTraceContext } from './trace-context.js'
 
 const LIBRARY = 'millrace'
 
@@ -125,39 +123,15 @@ export function endBatchSpan(span: Span | undefined, results: readonly Result[],
   else span.end()
 }
 
-/** The tracer of the SDK that the program registered; undefined when it registered none. */
-function globalTracer(): Tracer | undefined {
-  const provider = trace.getTracerProvider()
-  if (provider instanceof ProxyTracerProvider && provider.getDelegateTracer(LIBRARY) === undefined) return undefined
-  return provider.getTracer(LIBRARY)
-}
-
-// Version 00 ends after the flags; a later one may say more. ff is no version.
-const TRACEPARENT = /^(?!ff)(?:00|([\da-f]{2}))-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/
-const ALL_ZERO = /^0+$/
-
 /** The producer's span as the parent of ours. */
 function parentOf(message: Message): OtelContext {
   const producer = producerOf(message)
   return producer === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, producer)
 }
 
-/** The producer's span, from the W3C headers. Read here, so that it works without a global propagator. */
-function producerOf(message: Message): SpanContext | undefined {
-  const found = TRACEPARENT.exec(message.headers.get('traceparent')?.trim().toLowerCase() ?? '')
-  if (found === null) return undefined
-  const [, laterVersion, traceId = '', spanId = '', flags = '', more] = found
-  if (ALL_ZERO.test(traceId) || ALL_ZERO.test(spanId) || (laterVersion === undefined && more !== undefined)) {
-    return undefined
-  }
-  const state = message.headers.getAll('tracestate').join(',')
-  return {
-    traceId,
-    spanId,
-    traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED,
-    isRemote: true,
-    ...(state === '' ? {} : { traceState: createTraceState(state) }),
-  }
+/** The producer's span, from the W3C headers. */
+function producerOf({ headers }: Message): SpanContext | undefined {
+  return readTraceContext(headers.get('traceparent'), headers.getAll('tracestate').join(','))
 }
 
 function messageOf(error: unknown): string {

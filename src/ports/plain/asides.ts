@@ -1,5 +1,6 @@
 import type { At } from '../../core/time.js'
 import { unreachable } from '../../core/unreachable.js'
+import type { ScheduleRecord } from '../ledger.js'
 import { allDone } from './call.js'
 import { type Desk, keptFor } from './desk.js'
 import type { Aside } from './parts.js'
@@ -29,14 +30,18 @@ async function doAside(desk: Desk, effect: Aside): Promise<void> {
   }
 }
 
-const writeSchedule = (spec: string, nextAt: At): string => JSON.stringify({ spec, nextAt })
+export const writeSchedule = (spec: string, nextAt: At): string => JSON.stringify({ spec, nextAt })
 
-export function readSchedule(text: string | undefined): { readonly nextAt: At } | undefined {
+export function readSchedule(text: string | undefined): ScheduleRecord | undefined {
   if (text === undefined) return undefined
   try {
-    const read = JSON.parse(text) as { readonly nextAt?: unknown } | null
-    return typeof read?.nextAt === 'number' ? { nextAt: read.nextAt } : undefined
+    const { spec, nextAt } = (JSON.parse(text) ?? {}) as Partial<ScheduleRecord>
+    return typeof nextAt === 'number' && typeof spec === 'string' ? { spec, nextAt } : undefined
   } catch {
     return undefined
   }
+}
+
+export async function readScheduleOf({ store, keys }: Desk, name: string): Promise<ScheduleRecord | undefined> {
+  return readSchedule(await store.get(keys.schedule(name)))
 }

@@ -37,7 +37,7 @@ async function writeFirstState(desk: Desk, push: Push, isFresh: boolean): Promis
   const gate = gateOf(push)
   const marks = {
     queue,
-    ...(gate === undefined ? {} : { gate }),
+    ...(gate === undefined ? {} : { gate, pollMs: push.hold?.pollMs ?? desk.options.gatePollMs }),
     ...(gate === undefined || delayMs === Infinity ? {} : { dueAt: dueIn(desk, delayMs) }),
   }
   const state = writeState(stateOf(item, { status: 'pending', marks }))
@@ -50,7 +50,7 @@ export async function pushBody(desk: Desk, push: Push): Promise<void> {
   const { item, queue, delayMs } = push
   const isHeld = gateOf(push) !== undefined
   await deliver(desk, queueNamed(desk, queue), writeEnvelope(item), item, {
-    delayMs: isHeld ? Math.min(delayMs, desk.options.gatePollMs) : finite(desk, delayMs),
+    delayMs: isHeld ? Math.min(delayMs, push.hold?.pollMs ?? desk.options.gatePollMs) : finite(desk, delayMs),
     // A redriven item may come back before its last copy has been acked, and must not be swallowed by it.
     key: runOf(item) === 0 ? item.id : undefined,
     wake: !isHeld,

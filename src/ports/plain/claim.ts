@@ -19,6 +19,8 @@ export class Claims {
   readonly #pauses: Pauses
   /** What was dealt with since the last reply, or before it without its claim having waited. */
   #dealt: Dealt[] = []
+  /** The types of the runs that were found cut off since the last reply. */
+  #crashed: string[] = []
 
   constructor(desk: Desk) {
     this.#desk = desk
@@ -74,7 +76,7 @@ export class Claims {
     const facts = await readFacts(desk, envelope, isTypePaused)
     const ruling = judge(facts)
     if (ruling.kind !== 'run') return { dealing: deal(desk, delivery, facts, ruling) }
-    const handed = await handOut(desk, delivery, facts.state, ruling)
+    const handed = await handOut(desk, delivery, facts.state, ruling, (type) => this.#crashed.push(type))
     if (!('not' in handed)) return { item: handed }
     if (handed.not === 'gate') return { dealing: holdOn(desk, delivery, handed.state) }
     return { dealing: giveBack(desk, delivery, desk.options.putBackMs) }
@@ -93,9 +95,10 @@ export class Claims {
     cancel()
   }
 
-  #told(): Pick<ClaimReply, 'unreadable' | 'rescheduled' | 'closed'> {
+  #told(): Pick<ClaimReply, 'unreadable' | 'rescheduled' | 'closed' | 'crashed'> {
     const dealt = this.#dealt.splice(0)
     return some({
+      crashed: this.#crashed.splice(0),
       unreadable: dealt.flatMap(({ unreadable }) => unreadable ?? []),
       rescheduled: dealt.flatMap(({ rescheduled }) => rescheduled ?? []),
       closed: dealt.flatMap(({ closed }) => closed ?? []),

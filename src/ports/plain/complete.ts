@@ -51,7 +51,8 @@ async function uncover(desk: Desk, held: Held): Promise<void> {
 
 /** A delivery of an item that somebody cancelled: it ends here, without a run. */
 export async function cancelPopped(desk: Desk, held: Held, reason: string): Promise<CommitResult> {
-  const error = reason === '' ? 'cancelled' : reason
+  // The mark of a cancel that ended the item itself says so already.
+  const error = reason === '' || reason.startsWith('cancelled') ? reason || 'cancelled' : `cancelled: ${reason}`
   const park = { do: 'park', id: held.lease.id, ending: 'cancelled', class: 'unclassified', error } as const
   await desk.store.write(outcomeEntries(desk, held, { ...park, keepMs: desk.options.retentionMs }))
   return windUp(desk, held, {

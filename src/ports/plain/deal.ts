@@ -76,8 +76,8 @@ export function giveBackPaused(desk: Desk, arrival: Arrival): Promise<Dealt> {
 export function holdOn(desk: Desk, delivery: Delivery, state: StoredState): Promise<Dealt> {
   return reported(desk, async () => {
     const { queue, pulled, envelope } = delivery
-    const { checks = 0, dueAt = Infinity, gate } = state.marks ?? {}
-    const delayMs = Math.min(growing(desk.options.gatePollMs, checks, LONGEST_GATE_POLL_MS), dueAt - desk.clock.now())
+    const { checks = 0, dueAt = Infinity, gate, pollMs = desk.options.gatePollMs } = state.marks ?? {}
+    const delayMs = Math.min(growing(pollMs, checks, LONGEST_GATE_POLL_MS), dueAt - desk.clock.now())
     const marks = { ...state.marks, checks: checks + 1 }
     const next = writeState(stateOf(envelope, { status: 'pending', marks }))
     await desk.store.set(desk.keys.state(envelope.id), next, keptFor(desk, delayMs))

@@ -50,9 +50,12 @@ export async function handOut(
   delivery: Delivery,
   found: StoredState | undefined,
   ruling: Extract<Ruling, { kind: 'run' }>,
+  crashed: (type: string) => void,
 ): Promise<HandedOut> {
   const { envelope, pulled } = delivery
-  const state = ruling.hasCrashed && found !== undefined ? await countCrash(desk, envelope, found) : found
+  const hasCrashed = ruling.hasCrashed && found !== undefined
+  const state = hasCrashed ? await countCrash(desk, envelope, found) : found
+  if (hasCrashed) crashed(envelope.type)
   let gate: GateVerdict
   if (ruling.gate !== undefined && state !== undefined) {
     const checked = await checkGate(desk, ruling.gate, newLeaseToken(desk), true)

@@ -1,9 +1,13 @@
-import type { Ms } from '../../core/time.js'
+import type { At, Ms } from '../../core/time.js'
 import { writeEnvelope } from '../envelope.js'
+import type { Envelope } from '../item.js'
+import type { ItemView } from '../ledger.js'
 import type { Effect } from '../settlement.js'
+import { topOf, treeId } from '../tree.js'
 import { allDone } from './call.js'
 import { countOf } from './counters.js'
 import { type Desk, deliver, keptFor, queueNamed } from './desk.js'
+import { entry } from './plain-store.js'
 import { hasEnded } from './state.js'
 import { readView } from './views.js'
 
@@ -20,7 +24,12 @@ interface GateRecord {
   readonly queue?: string
   readonly body?: string
   readonly priority?: number
+  /** When the marks of members that have been counted were last made to live on. Absent: not yet. */
+  readonly markedAt?: At
 }
+
+/** How many times within their life marks are renewed: looks at a gate are at most a minute apart, and may be missed. */
+const RENEWALS = 4
 
 /** Both counts of a gate move in one step: endings below, good endings above. */
 const GOOD = 0x10_0000
@@ -55,7 +64,7 @@ export async function openGate(desk: Desk, gate: OpenGate, pushes: readonly Push
   }
   const ttl = keptFor(desk, lifeMs)
   await store.set(keys.gate(gate.key), JSON.stringify(record), ttl)
-  const carriers = new Set(pushes.filter((push) => push.item.gates?.includes(gate.key)).map((push) => push.item.id))
+  const carriers = new Set(pushes.flatMap(({ item }) => namesFor(gate.key, item)))
   await allDone(
     members
       .filter((member) => !carriers.has(member))
@@ -66,6 +75,12 @@ export async function openGate(desk: Desk, gate: OpenGate, pushes: readonly Push
         }),
       ),
   )
+}
+
+/** Under which names an item tells a gate of its end by itself. */
+function namesFor(key: string, { id, gates = [], trees = [] }: Envelope): readonly string[] {
+  const own = gates.includes(key) ? [id] : []
+  return [...own, ...trees.filter((tree) => tree.key === key).map(({ of }) => treeId(id, of))]
 }
 
 /** Counts the members that have ended, and says what the gate has decided. Undefined: no such gate. */
@@ -94,11 +109,30 @@ const mostOf = (counted: number, seen: { readonly ended: number; readonly good: 
 
 /** The members whose outcome is final. */
 async function endedMembers(desk: Desk, { members }: GateRecord): Promise<{ member: string; ok: boolean }[]> {
-  const views = await Promise.all(members.map((member) => readView(desk, member)))
+  const views = await Promise.all(members.map((member) => viewOf(desk, member)))
   return members.flatMap((member, i) => {
     const status = views[i]?.status
     return status !== undefined && hasEnded(status) ? [{ member, ok: status === 'success' }] : []
   })
+}
+
+/** A tree that nothing was queued below ends with the item at its top: what it queues is written down before it ends. */
+async function viewOf(desk: Desk, member: string): Promise<ItemView | undefined> {
+  const top = topOf(member)
+  if (top === undefined) return readView(desk, member)
+  // In this order: a tree that is not there when its top has ended will never be.
+  const view = await readView(desk, top)
+  return (await readView(desk, member)) ?? view
+}
+
+/** Tells the gates of the trees that an item was part of, unless those go on below it. */
+export async function tellTrees(desk: Desk, { id, trees = [] }: Envelope, ok: boolean, token: string): Promise<void> {
+  await allDone(
+    trees.map(async ({ key, of }) => {
+      const tree = treeId(id, of)
+      if ((await desk.store.get(desk.keys.state(tree))) === undefined) await tellGate(desk, key, tree, ok, token)
+    }),
+  )
 }
 
 /** A member ended. A gate that is not there yet will find its state. */
@@ -109,14 +143,33 @@ export async function tellGate(desk: Desk, key: string, member: string, ok: bool
   if (verdict !== undefined) await free(desk, key, gate, verdict, token, false)
 }
 
-/** Keeps a gate that waits for long from expiring. */
+/**
+ * Keeps a gate that waits for long from expiring, with its count and the marks of those who are in it: the state of a member
+ * may outlive its mark, and would then be counted once more.
+ */
 export async function refreshGate(desk: Desk, key: string, lifeMs: Ms): Promise<void> {
   const { keys, store, counters } = desk
-  const record = await store.get(keys.gate(key))
-  if (record === undefined) return
+  const text = await store.get(keys.gate(key))
+  const gate = readGate(text)
+  if (text === undefined || gate === undefined) return
   const ttl = keptFor(desk, lifeMs)
-  await store.set(keys.gate(key), record, ttl)
+  const now = desk.clock.now()
+  const areMarksOld = now - (gate.markedAt ?? 0) >= desk.options.retentionMs / RENEWALS
+  if (areMarksOld) await renewMarks(desk, key, gate)
+  await store.set(keys.gate(key), areMarksOld ? JSON.stringify({ ...gate, markedAt: now }) : text, ttl)
   await counters.increment(keys.gateEnded(key), 0, ttl)
+}
+
+async function renewMarks(desk: Desk, key: string, { members }: GateRecord): Promise<void> {
+  const marks = members.map((member) => desk.keys.gateTold(key, member))
+  const found = await desk.store.getAll(marks)
+  const ttl = keptFor(desk)
+  await desk.store.write(
+    marks.flatMap((mark, i) => {
+      const text = found[i]
+      return text === undefined ? [] : [entry(mark, text, ttl)]
+    }),
+  )
 }
 
 /** The gates that want to hear when an item ends. */

@@ -5,6 +5,7 @@ import type { OpenedLedger } from '../native.js'
 import type { Ports, Queue } from '../ports.js'
 import type { CommitResult, Settlement } from '../settlement.js'
 import { act } from './act.js'
+import { readScheduleOf } from './asides.js'
 import { begin } from './begin.js'
 import { outcomeOf } from './call.js'
 import { Claims } from './claim.js'
@@ -14,8 +15,10 @@ import { fire } from './fire.js'
 import { readGroup } from './groups.js'
 import { type PlainOptions, resolvePlainOptions } from './options.js'
 import { partsOf } from './parts.js'
+import { readPaused } from './pauses.js'
 import { settleByLease } from './settle.js'
 import { submit, watchGroups } from './submit.js'
+import { Turns } from './turns.js'
 import { readView } from './views.js'
 
 /**
@@ -48,18 +51,30 @@ export function overPlainPorts(
   const byName = new Map([...names].map(([queue, name]) => [name, queue]))
   const desk = openDesk(ports, byName, resolvePlainOptions(options))
   const claims = new Claims(desk)
+  const finals = new Turns()
   const ledger: Ledger = {
     atomic: false,
     limits: { maxItemBytes: Infinity, maxDelayMs: Infinity },
     claim: (ask) => claims.claim(ask),
     begin: (leases) => begin(desk, leases),
     extend: (held, leaseMs) => extend(desk, held, leaseMs),
-    commit: (batch) => Promise.all(batch.map((settlement) => commitOne(desk, settlement))),
+    commit: (batch) =>
+      Promise.all(
+        batch.map((settlement) => {
+          // The first to lock a group's value wins, also where two of one batch travel over different connections.
+          const lock = settlement.effects.find((effect) => effect.do === 'contribute' && effect.final)
+          return lock?.do === 'contribute'
+            ? finals.inTurn(lock.groupId, () => commitOne(desk, settlement))
+            : commitOne(desk, settlement)
+        }),
+      ),
     read: (ids) => Promise.all(ids.map((id) => readView(desk, id))),
     groups: (ids) => Promise.all(ids.map((id) => readGroup(desk, id))),
+    schedules: (names) => Promise.all(names.map((name) => readScheduleOf(desk, name))),
     watch: (_inbox, { groups }) => watchGroups(desk, groups),
     onReady: (wake) => desk.bell.onReady(wake),
     onInbox: (_inbox, hear) => desk.inbox.onInbox(hear),
+    paused: (among) => readPaused(desk, among),
   }
   return { ledger, names }
 }

@@ -1,3 +1,4 @@
+import type { PausedNames } from '../ledger.js'
 import type { Desk } from './desk.js'
 
 /**
@@ -31,4 +32,13 @@ export class Pauses {
   async isTypePaused(type: string): Promise<boolean> {
     return (await this.#desk.store.get(this.#desk.keys.pause('type', type))) === '1'
   }
+}
+
+/** Which of these are paused: a plain store cannot list its keys, so that whoever asks has to name them. */
+export async function readPaused({ keys, store }: Desk, { queues, types }: PausedNames): Promise<PausedNames> {
+  const [ofQueues, ofTypes] = await Promise.all([
+    store.getAll(queues.map((queue) => keys.pause('queue', queue))),
+    store.getAll(types.map((type) => keys.pause('type', type))),
+  ])
+  return { queues: queues.filter((_, i) => ofQueues[i] === '1'), types: types.filter((_, i) => ofTypes[i] === '1') }
 }

@@ -20,6 +20,8 @@ export interface Marks {
   readonly gate?: string
   /** When a held item is freed at the latest. */
   readonly dueAt?: At
+  /** How soon a held item is looked at first. */
+  readonly pollMs?: Ms
   /** How often its gate was looked at without an answer. */
   readonly checks?: number
 }

@@ -20,15 +20,23 @@ import { envelopeOf, readState, runOf, runOfState, stateOf, writeState } from '.
  * Whether the id is known already is part of the count where the store has `incrementOnce`: one atomic step, and no further
  * call. Otherwise it is read first, for a whole batch at once where the store has `getMany`; two processes that enqueue one
  * id in the same moment may then both be told that they were first, and the item still runs once.
+ *
+ * `isRepeated`: whoever asks will ask again, for the same id, until it succeeds. Then nothing is taken back: the push that
+ * seems to have failed may have happened, and its item may have run; to take back its count would make the group's wrong.
  */
-export async function submit(desk: Desk, guardId: string | undefined, parts: Parts): Promise<CommitResult> {
+export async function submit(
+  desk: Desk,
+  guardId: string | undefined,
+  parts: Parts,
+  isRepeated = false,
+): Promise<CommitResult> {
   if (parts.outcome !== undefined) throw badSettlement(`an enqueue cannot ${parts.outcome.do} an item`)
   const item = parts.pushes.find((push) => push.item.id === guardId)?.item
-  if (item === undefined) return submitNow(desk, undefined, parts)
+  if (item === undefined) return submitNow(desk, undefined, parts, isRepeated)
   const key = `${item.id} ${runOf(item)}`
   const other = desk.submitting.get(key)
   if (other !== undefined && (await other).kind !== 'failed') return { kind: 'repeated', id: item.id }
-  const own = submitNow(desk, item, parts)
+  const own = submitNow(desk, item, parts, isRepeated)
   const told = own.catch((error: unknown): CommitResult => ({ kind: 'failed', error }))
   desk.submitting.set(key, told)
   try {
@@ -38,29 +46,37 @@ export async function submit(desk: Desk, guardId: string | undefined, parts: Par
   }
 }
 
-async function submitNow(desk: Desk, item: Envelope | undefined, parts: Parts): Promise<CommitResult> {
+async function submitNow(
+  desk: Desk,
+  item: Envelope | undefined,
+  parts: Parts,
+  isRepeated: boolean,
+): Promise<CommitResult> {
   // Names are looked at before anything is written.
   for (const { queue } of parts.pushes) queueNamed(desk, queue)
   if (item !== undefined && !desk.counters.areExact && (await isKnown(desk, item))) return repeatedly(desk, item, parts)
   if (item !== undefined && runOf(item) > 0) await forgetLastLife(desk, item)
   const taken = await enterGroups(desk, item, parts)
   if (taken === 'known') return item === undefined ? { kind: 'stale' } : repeatedly(desk, item, parts)
+  const progress = new Progress()
   try {
-    await store(desk, parts)
+    await store(desk, parts, progress)
   } catch (error) {
-    await rollBack(desk, item, parts)
+    // What is written down is found by the repetition. Without it, only an exact counter remembers that it was counted.
+    const isFound = item !== undefined && (desk.counters.areExact || progress.has(`state ${item.id}`))
+    if (!(isRepeated && isFound)) await rollBack(desk, item, parts)
     throw error
   }
   desk.outbox.tell(parts.notified.map((id) => ({ kind: 'done', id })))
   return { kind: 'applied', closed: [] }
 }
 
-async function store(desk: Desk, parts: Parts): Promise<void> {
+async function store(desk: Desk, parts: Parts, progress: Progress): Promise<void> {
   const born = parts.pushes.filter(({ heldBy }) => heldBy !== undefined)
   const queued = parts.pushes.filter(({ heldBy }) => heldBy === undefined)
   await allDone([
     registerWaits(desk, parts),
-    pushItems(desk, { ...parts, pushes: queued }, new Progress(), desk.name, true),
+    pushItems(desk, { ...parts, pushes: queued }, progress, desk.name, true),
     ...born.map((push) => bear(desk, push)),
   ])
   await doAsides(desk, parts.asides)

@@ -19,8 +19,13 @@ export async function readView(desk: Desk, id: string): Promise<ItemView | undef
       if (state.marks?.fence === undefined && settled === undefined) return isStillHeld(desk, state, view)
       return (await overtaken(desk, state, view)) ?? isStillHeld(desk, state, view)
     case 'running': {
-      const [progress, ended] = await Promise.all([store.get(keys.progress(id)), overtaken(desk, state, view)])
-      return ended ?? { ...view, ...(progress === undefined ? {} : { progress }) }
+      const [[progress, cancelled], ended] = await Promise.all([
+        store.getAll([keys.progress(id), keys.cancel(id)]),
+        overtaken(desk, state, view),
+      ])
+      if (ended !== undefined) return ended
+      const said = progress === undefined ? view : { ...view, progress }
+      return cancelled === undefined ? said : { ...said, cancelled }
     }
     case 'success': {
       if (state.marks?.isResultless === true) return view

@@ -1,7 +1,8 @@
 import type { ClosedGroup, CommitResult, Effect } from '../settlement.js'
+import { topOf } from '../tree.js'
 import { allDone } from './call.js'
 import { type Desk, keptFor } from './desk.js'
-import { readWatch, tellGate } from './gates.js'
+import { readWatch, tellGate, tellTrees } from './gates.js'
 import { closeIfEmpty } from './groups.js'
 import type { Held } from './held.js'
 import type { Notice } from './outbox.js'
@@ -40,9 +41,11 @@ export async function windUp(desk: Desk, held: Held, ended: Ended): Promise<Comm
   const gates = new Set([...(envelope.gates ?? []), ...watching])
   for (const { key, member } of ended.tells) if (member === id) gates.add(key)
   await allDone([
+    progress.once('trees', () => tellTrees(desk, envelope, ended.ok, token)),
     ...[...gates].map((key) => progress.once(`tell ${key}`, () => tellGate(desk, key, id, ended.ok, token))),
     ...ended.tells
-      .filter(({ member }) => member !== id)
+      // Of its own trees it tells by itself, also when nobody is left who could say so.
+      .filter(({ member }) => member !== id && topOf(member) !== id)
       .map(({ key, member, ok }) =>
         progress.once(`tell ${key} of ${member}`, () => tellGate(desk, key, member, ok, token)),
       ),

@@ -16,12 +16,19 @@ export class Delivery<D> extends LazySignal {
   state: DeliveryState = 'held'
   /** How often its settlement has been tried, the present try included. */
   settleTries = 0
+  /** Hears of every reason to stop. The signal itself keeps the first one only. */
+  onAbort: ((reason: unknown) => void) | undefined = undefined
 
   constructor(item: D, now: Ms, leasedAt: Ms = now) {
     super()
     this.item = item
     this.leasedAt = leasedAt
     this.pulledAt = now
+  }
+
+  override abort(reason: unknown): void {
+    super.abort(reason)
+    this.onAbort?.(reason)
   }
 
   /** Its lease is gone: the run is told to stop, and its outcome will not be settled. */

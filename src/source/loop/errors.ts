@@ -14,8 +14,20 @@ export class LeaseLostError extends MillraceError {
 
 /** The reason of `signal` when somebody cancelled the item that is running. */
 export class CancelledError extends MillraceError {
-  constructor(options?: ErrorOptions) {
-    super('CANCELLED', 'This run was cancelled: stop as soon as possible; its item will not be tried again.', options)
+  /** What whoever cancelled it gave as the reason, where that is known already. */
+  readonly why: string | undefined
+  constructor(options: ErrorOptions & { readonly why?: string } = {}) {
+    const { why, ...rest } = options
+    const because = why === undefined || why === '' ? '' : ` (${why})`
+    super(
+      'CANCELLED',
+      `This run was cancelled${because}: stop as soon as possible; its item will not be tried again.`,
+      {
+        ...rest,
+        facts: { why },
+      },
+    )
+    this.why = why
   }
 }
 

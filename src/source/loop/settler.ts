@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../core/clock.js'
 import { LazySignal } from '../../core/lazy-signal.js'
 import type { Maybe, Ms } from '../../core/time.js'
@@ -51,6 +52,8 @@ export class Settler<D, R> {
     this.#feed = feed
     this.#patience = patience
     this.#onRetry = onRetry
+    // As many wait for their next try as there are outcomes while a backend is away: that is no leak, and no cause to warn.
+    setMaxListeners(0, this.#hurry.signal)
   }
 
   /** The run is ending: whoever waits for another try takes it now, and it is the last. */

@@ -3,7 +3,7 @@ import { overPlainPorts } from '../../../src/ports/plain/index.js'
 import type { PulledWork, Queue } from '../../../src/ports/ports.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { portsWith } from './ports.js'
-import { byLease, enqueue, env, finish, item, retryAt } from './settlements.js'
+import { byLease, enqueue, env, finish, item, park, retryAt } from './settlements.js'
 import { world } from './world.js'
 
 const ask = { from: [{ queue: 'default', max: 10 }], leaseMs: 30_000, worker: 'w1', startNow: 10 }
@@ -399,7 +399,11 @@ describe('pauses and cancels, which plain queues know nothing of', () => {
     await clock.advance(1001)
     const reply = await ledger.claim(ask)
     expect([reply.items, reply.closed]).toEqual([[], [{ groupId: 'g-a' }]])
-    expect((await ledger.read(['a']))[0]).toMatchObject({ status: 'dead', ending: 'cancelled', error: 'not needed' })
+    expect((await ledger.read(['a']))[0]).toMatchObject({
+      status: 'dead',
+      ending: 'cancelled',
+      error: 'cancelled: not needed',
+    })
   })
 })
 
@@ -432,4 +436,28 @@ describe('a gate that nobody frees', () => {
     expect(gate).toMatchObject({ lease: { id: 'gate' }, gate: { met: true } })
     expect(await get('gate-freed:k')).toBeDefined()
   })
+
+  it.each(['documented', 'minimal'] as const)(
+    'counts a member once, though its state is there longer than the mark that it was counted (%s powers)',
+    async (powers) => {
+      const { ledger, commit, claim, clock, get } = world(powers, { retentionMs: 600_000 })
+      await commit(enqueue(item('m1')))
+      await commit(enqueue(item('m2')))
+      const hold = { by: 'gate', key: 'k' } as const
+      const { guard, effects } = enqueue(item('gate'))
+      const held = effects.map((effect) => (effect.do === 'push' ? { ...effect, delayMs: Infinity, hold } : effect))
+      const opened = { do: 'openGate', key: 'k', holds: 'gate', members: ['m1', 'm2'], need: 2, of: 'done' } as const
+      await commit({ guard, effects: [...held, opened] })
+      const members = await claim({ max: 2, leaseMs: 1e9 })
+      const m1 = members.find(({ lease }) => lease.id === 'm1')
+      // Dead letters are kept for thirty days, whatever the store forgets sooner.
+      expect(await commit(park(m1!))).toMatchObject({ kind: 'applied' })
+      for (let minute = 0; minute < 25; minute += 1) {
+        await clock.advance(60_000)
+        expect((await ledger.claim(ask)).items, `after ${minute + 1} min`).toEqual([])
+      }
+      expect(await get('gate-ended:k')).toBe('1')
+      expect((await ledger.read(['m1', 'gate'])).map((view) => view?.status)).toEqual(['dead', 'pending'])
+    },
+  )
 })

@@ -47,7 +47,7 @@ describe('a store without increment', () => {
 })
 
 describe('a counter after a failed call', () => {
-  it('is never simply incremented again, not even by portRetry', async () => {
+  it('W18 is never simply incremented again, not even by portRetry', async () => {
     const port = seed()
     let calls = 0
     const flaky = {
@@ -149,7 +149,7 @@ describe('a counter after a failed call', () => {
 })
 
 describe('a claim', () => {
-  it('whose reply was lost is found to be ours, by its text', async () => {
+  it('W18 whose reply was lost is found to be ours, by its text', async () => {
     const port = seed()
     let failures = 1
     const flaky: Store = {
