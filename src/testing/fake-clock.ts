@@ -1,4 +1,4 @@
-import { setImmediate as realSetImmediate } from 'node:timers'
+import { setImmediate as realSetImmediate, setTimeout as realSetTimeout } from 'node:timers'
 import { type Clock, sleepOn } from '../core/clock.js'
 import { MillraceError } from '../core/error.js'
 import { Heap } from '../core/heap.js'
@@ -14,6 +14,11 @@ export interface FakeClockOptions {
    * that everything has settled. Default: 4. Raise it for code that hops through more `setImmediate`s than that.
    */
   readonly quietTurns?: number
+  /**
+   * Whether no real I/O is under way. The clock cannot see sockets and files; a test on a real server counts its calls and
+   * answers here, and time then stands still until they are answered. Default: always at rest.
+   */
+  readonly resting?: () => boolean
 }
 
 /** What `FakeClock.setTimeout` returns: give it to `clearTimeout`. */
@@ -31,13 +36,17 @@ interface Timer extends FakeTimer {
 const DEFAULT_START_AT: At = Date.UTC(2026, 0, 1)
 const MAX_TURNS = 10_000
 const MAX_FIRED = 100_000
+/** In real time: a server that does not answer for so long will not answer. */
+const MAX_BUSY_MS: Ms = 30_000
+/** After so many turns in which a server has not answered, the clock looks once a millisecond only. */
+const MAX_BUSY_TURNS = 50
 
 /**
  * Time that moves only when a test moves it.
  *
  * `advance(ms)` fires what falls due in between, earliest first and in the order of setting where the instant is the
  * same, and lets promise chains and `setImmediate`s come to rest before each timer and after the last one. Real I/O (files,
- * sockets) is not waited for. The four methods of `Clock` work when detached, so `now: clock.now` is fine.
+ * sockets) is waited for only where `resting` tells of it. The four methods of `Clock` work when detached, so `now: clock.now` is fine.
  *
  * @example
  * ```ts
@@ -55,6 +64,7 @@ export class FakeClock implements Clock {
   #changes = 0
   #moving: Promise<void> = Promise.resolve()
   readonly #quietTurns: number
+  readonly #resting: () => boolean
   readonly #timers = new Heap<Timer>(
     (a, b) => a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order),
     (timer, index) => {
@@ -63,12 +73,14 @@ export class FakeClock implements Clock {
   )
 
   constructor(options: FakeClockOptions = {}) {
-    const { startAt = DEFAULT_START_AT, quietTurns = 4 } = options
+    const { startAt = DEFAULT_START_AT, quietTurns = 4, resting = () => true } = options
     if (!Number.isFinite(startAt)) throw new OptionRangeError('startAt', 'a finite number', startAt)
     if (!(Number.isInteger(quietTurns) && quietTurns >= 1))
       throw new OptionRangeError('quietTurns', 'an integer >= 1', quietTurns)
+    if (typeof resting !== 'function') throw new OptionTypeError('resting', 'a function', resting)
     this.#offset = startAt
     this.#quietTurns = quietTurns
+    this.#resting = resting
   }
 
   readonly now = (): At => this.#monotonicMs + this.#offset
@@ -177,11 +189,27 @@ export class FakeClock implements Clock {
   // that is still going somewhere sooner or later touches a timer: so a few quiet turns in a row count as rest.
   async #rest(): Promise<void> {
     let quiet = 0
+    let busySince: number | undefined
+    let busyTurns = 0
     for (let turns = 0; quiet < this.#quietTurns; turns += 1) {
       if (turns >= MAX_TURNS) throw neverIdle(`timers were still being set after ${MAX_TURNS} turns of the event loop`)
       const before = this.#changes
-      await new Promise<void>((resolve) => realSetImmediate(resolve))
+      await new Promise<void>((resolve) => {
+        // Whoever is asked may need this core to answer.
+        if (busyTurns < MAX_BUSY_TURNS) realSetImmediate(resolve)
+        else realSetTimeout(resolve, 1)
+      })
       quiet = this.#changes === before ? quiet + 1 : 0
+      if (this.#resting()) {
+        busySince = undefined
+        busyTurns = 0
+        continue
+      }
+      quiet = 0
+      turns = 0
+      busyTurns += 1
+      busySince ??= performance.now()
+      if (performance.now() - busySince > MAX_BUSY_MS) throw neverIdle(`real I/O was under way for ${MAX_BUSY_MS} ms`)
     }
   }
 

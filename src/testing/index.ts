@@ -52,3 +52,5 @@ export type { SimulatedProcess, SimulatedSystemOptions } from './simulation/proc
 export type { Scenario } from './simulation/scenario.js'
 export { type SimulationReport, simulate } from './simulation/simulate.js'
 export type { SimulatedWorld } from './simulation/world.js'
+export type { StacksUnderTest } from './stacks/bench.js'
+export { describeStacks, type StacksClauseName, type StacksSuite } from './stacks/describe-stacks.js'

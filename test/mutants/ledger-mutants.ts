@@ -1,5 +1,5 @@
 import type { Lease } from '../../src/ports/item.js'
-import type { Ledger } from '../../src/ports/ledger.js'
+import type { Inspect, Ledger, Worker } from '../../src/ports/ledger.js'
 import type { CommitResult, Effect, Settlement } from '../../src/ports/settlement.js'
 import type { LedgerClauseName } from '../../src/testing/conformance/clauses.js'
 
@@ -327,6 +327,171 @@ export const ledgerMutants: readonly LedgerMutant[] = [
       const { 'x-unknown': _, ...item } = effect.item
       return { ...effect, item: item as typeof effect.item }
     }),
+  },
+]
+
+/** A ledger whose answers to people are a little off. */
+function asked(change: (inspect: Required<Inspect>) => Partial<Inspect>): (ledger: Ledger) => Partial<Ledger> {
+  return (ledger) => {
+    const inspect = ledger.inspect as Required<Inspect>
+    return { inspect: { ...inspect, ...change(inspect) } }
+  }
+}
+
+/** Faults in what people can ask, and in what they can free. */
+export const insightMutants: readonly LedgerMutant[] = [
+  {
+    fault: 'only the first filter of a query counts',
+    caughtBy: 'ledger: filters narrow a list together',
+    of: asked(({ list }) => ({
+      list: ({ class: of, tag, ...query }) =>
+        list({
+          ...query,
+          ...(query.fingerprint !== undefined || of === undefined ? {} : { class: of }),
+          ...(tag && { tag }),
+        }),
+    })),
+  },
+  {
+    fault: '`before` is ignored',
+    caughtBy: 'ledger: filters narrow a list together',
+    of: asked(({ list }) => ({ list: ({ before: _, ...query }) => list(query) })),
+  },
+  {
+    fault: 'a list ends with its first page when a filter leaves it empty',
+    caughtBy: 'ledger: filters narrow a list together',
+    of: asked(({ list }) => ({
+      list: async (query) => {
+        const { items, next } = await list(query)
+        return next === undefined || items.length < query.limit || query.limit === 3 ? { items } : { items, next }
+      },
+    })),
+  },
+  {
+    fault: 'a count counts one page',
+    caughtBy: 'ledger: counts what a query matches',
+    of: asked(({ list }) => ({ count: async (query) => (await list({ ...query, limit: 7 })).items.length })),
+  },
+  {
+    fault: 'what was counted once is counted for ever',
+    caughtBy: 'ledger: what has expired is not counted',
+    of: asked(({ count }) => {
+      const known = new Map<string, number>()
+      return {
+        count: async (query) => {
+          const key = JSON.stringify(query)
+          known.set(key, Math.max(known.get(key) ?? 0, await count(query)))
+          return known.get(key)!
+        },
+      }
+    }),
+  },
+  {
+    fault: 'the window of a flow is ignored',
+    caughtBy: 'ledger: tells what flows',
+    of: asked(({ flow }) => ({ flow: () => flow(1e12) })),
+  },
+  {
+    fault: 'cancelled items are counted as failed',
+    caughtBy: 'ledger: tells what flows',
+    of: asked(({ flow, list }) => ({
+      flow: async (windowMs) => {
+        const cancelled = (await list({ state: 'cancelled', limit: 100 })).items.length
+        return (await flow(windowMs)).map((one) => ({ ...one, failed: one.failed > 0 ? one.failed + cancelled : 0 }))
+      },
+    })),
+  },
+  {
+    fault: 'the oldest that waits is the first in the order of claim',
+    caughtBy: 'ledger: tells what flows',
+    of: asked(({ flow, list }) => ({
+      flow: async (windowMs) => {
+        const { items } = await list({ state: 'waiting', limit: 100 })
+        const [first] = items.toSorted((a, b) => b.envelope.priority - a.envelope.priority)
+        return (await flow(windowMs)).map((one) =>
+          one.oldestDueAt === undefined || first?.dueAt === undefined ? one : { ...one, oldestDueAt: first.dueAt },
+        )
+      },
+    })),
+  },
+  {
+    fault: 'retrying items are in no group of failures',
+    caughtBy: 'ledger: groups failures by what they failed of',
+    of: asked(({ failures }) => ({
+      failures: async (limit) => (await failures(limit)).map((group) => ({ ...group, retrying: 0 })),
+    })),
+  },
+  {
+    fault: 'the smallest groups come first',
+    caughtBy: 'ledger: groups failures by what they failed of',
+    of: asked(({ failures }) => ({
+      failures: async (limit) => (await failures(1000)).toReversed().slice(0, limit),
+    })),
+  },
+  {
+    fault: 'the sample of a group is any of them',
+    caughtBy: 'ledger: groups failures by what they failed of',
+    of: asked(({ failures, list }) => ({
+      failures: async (limit) =>
+        Promise.all(
+          (await failures(limit)).map(async (group) => {
+            const { items } = await list({ fingerprint: group.fingerprint, type: group.type, limit: 100 })
+            const first = items.toSorted((a, b) => (a.envelope.id < b.envelope.id ? -1 : 1))[0]
+            return { ...group, sample: { id: first?.envelope.id ?? '', error: first?.error ?? '' } }
+          }),
+        ),
+    })),
+  },
+  {
+    fault: 'a ledger sees no strays',
+    caughtBy: 'ledger: finds what nothing will ever put to work',
+    of: asked(() => ({ strays: async () => ({ items: [] }) })),
+  },
+  {
+    fault: 'what a gate holds is called a stray',
+    caughtBy: 'ledger: finds what nothing will ever put to work',
+    of: asked(({ list }) => ({
+      strays: async ({ limit }) => {
+        const { items } = await list({ limit: 1000 })
+        return {
+          items: items.filter(({ status, dueAt }) => status === 'pending' && dueAt === undefined).slice(0, limit),
+        }
+      },
+    })),
+  },
+  {
+    fault: 'the settings of a worker are those that it told first',
+    caughtBy: 'ledger: knows how a worker is set up',
+    of: (ledger) => {
+      const first = new Map<string, Worker>()
+      return {
+        extend: (held, leaseMs, me) => {
+          if (!first.has(me.id)) first.set(me.id, me)
+          return ledger.extend(held, leaseMs, first.get(me.id)!)
+        },
+      }
+    },
+  },
+  {
+    fault: 'a release of a pending item changes nothing',
+    caughtBy: 'ledger: a scheduled or retrying item is made ready by a release',
+    of: effects((effect, { guard }) => (effect.do === 'release' && guard.by === 'status' ? undefined : effect)),
+  },
+  {
+    fault: 'a release without a delay leaves the hold of a gate',
+    caughtBy: 'ledger: an item that a gate holds is made ready by a release, once',
+    of: effects((effect, { guard }) =>
+      effect.do === 'release' && guard.by === 'status'
+        ? { ...effect, delayMs: Number.POSITIVE_INFINITY, hold: { by: 'gate', key: `gate of ${effect.id}` } }
+        : effect,
+    ),
+  },
+  {
+    fault: 'a lease that was taken away by a release is thought to have settled',
+    caughtBy: 'ledger: a release takes an item from whoever runs it',
+    of: answers((result, { guard }) =>
+      guard.by === 'lease' && result.kind === 'stale' ? { kind: 'repeated', id: guard.lease.id } : result,
+    ),
   },
 ]
 

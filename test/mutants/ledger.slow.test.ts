@@ -7,7 +7,7 @@ import { describeLedger } from '../../src/testing/conformance/index.js'
 import { play } from '../backends/ledger-player.js'
 import { step } from '../backends/ledger-steps.js'
 import { collect, failedClauses } from './collect.js'
-import { type LedgerMutant, ledgerMutants } from './ledger-mutants.js'
+import { insightMutants, type LedgerMutant, ledgerMutants } from './ledger-mutants.js'
 
 function memoryLedger(now: () => number): Ledger {
   const owned = ownedBy(memoryBackend({ now }), [])
@@ -21,7 +21,7 @@ function mutantOf({ of }: Pick<LedgerMutant, 'of'>, now: () => number): Ledger {
 }
 
 describe('a ledger with a fault', () => {
-  it.each(ledgerMutants)('is caught by a clause when $fault', async (mutant) => {
+  it.each([...ledgerMutants, ...insightMutants])('is caught by a clause when $fault', async (mutant) => {
     const report = await collect(
       (test) =>
         describeLedger({

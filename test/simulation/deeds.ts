@@ -1,7 +1,16 @@
+import type { DependencyCondition } from '../../src/index.js'
 import { seededRandom } from '../../src/testing/seeded-random.js'
 
 /** What a run says to its group. */
 export type Contribution = 'nothing' | 'append' | 'overwrite' | 'final' | 'append and lock'
+
+/** What comes after what was queued. */
+export interface NextDeed {
+  readonly children: number
+  readonly condition: DependencyCondition
+  /** Follows a chain that stands inside the one before. */
+  readonly isOutside: boolean
+}
 
 /** What one run of one item does. */
 export interface Deed {
@@ -9,7 +18,7 @@ export interface Deed {
   readonly takesMs: number
   readonly then:
     | { readonly do: 'return' | 'hang' | 'die' }
-    | { readonly do: 'queue'; readonly children: number }
+    | { readonly do: 'queue'; readonly children: number; readonly next: readonly NextDeed[] }
     | { readonly do: 'throw'; readonly what: 'plain' | 'poison' | 'invalid' | 'abort' }
     | { readonly do: 'defer'; readonly delayMs: number }
   readonly says: Contribution
@@ -53,8 +62,30 @@ export function deedOf({ seed, key, attempt, fence, isTroubled, leaseMs, isStead
   if (roll < 0.28 && isTroubled) return deed({ do: 'hang' })
   if (roll < 0.3 && isTroubled) return deed({ do: 'die' })
   const depth = key.split('.').length
-  if (shape() < 0.4 && depth < MAX_DEPTH) return deed({ do: 'queue', children: Math.floor(shape() * 4) })
+  if (shape() < 0.4 && depth < MAX_DEPTH) {
+    return deed({ do: 'queue', children: Math.floor(shape() * 4), next: chainOf(shape) })
+  }
   return deed({ do: 'return' })
+}
+
+const CONDITIONS: readonly DependencyCondition[] = [
+  'all-success',
+  'all-success',
+  'all-done',
+  { count: 1 },
+  { count: 2, of: 'success' },
+  { of: 'tree' },
+  { of: 'tree', when: 'all-done' },
+]
+
+/** Most chains have no link, some have up to three. */
+function chainOf(random: () => number): readonly NextDeed[] {
+  const links = Math.max(0, Math.floor(random() * 7) - 3)
+  return Array.from({ length: links }, () => ({
+    children: 1 + Math.floor(random() * 2),
+    condition: CONDITIONS[Math.floor(random() * CONDITIONS.length)]!,
+    isOutside: random() < 0.25,
+  }))
 }
 
 /** Groups differ in what is said to them, so that every mixture occurs. */

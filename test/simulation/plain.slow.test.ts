@@ -13,9 +13,9 @@ import { randomWork } from './scenario.js'
  */
 describe('a fleet on plain ports, under every kind of trouble', () => {
   it('keeps its promises', async () => {
-    const report = await simulate(randomWork({ ground: 'plain', seeds: 150 }))
+    const report = await simulate(randomWork({ ground: 'plain', seeds: 80 }))
 
-    expect(report.seeds).toBe(150)
+    expect(report.seeds).toBe(80)
   }, 80_000)
 })
 
@@ -25,8 +25,8 @@ describe('a fleet on plain ports, under every kind of trouble', () => {
  */
 describe('a fleet on ports that can do no more than they must', () => {
   it('keeps its promises, but for counts and values of groups', async () => {
-    const report = await simulate(randomWork({ ground: 'minimal', seeds: 60 }))
+    const report = await simulate(randomWork({ ground: 'minimal', seeds: 40 }))
 
-    expect(report.seeds).toBe(60)
+    expect(report.seeds).toBe(40)
   }, 80_000)
 })

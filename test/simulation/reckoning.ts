@@ -1,3 +1,4 @@
+import { conditionMet } from '../../src/index.js'
 import type { SimulatedRun } from '../../src/testing/simulation/history.js'
 import { WORLD_STARTS_AT } from '../../src/testing/simulation/process-clock.js'
 import type { SimulatedWorld } from '../../src/testing/simulation/world.js'
@@ -5,7 +6,7 @@ import type { Stage } from './types.js'
 
 /** Everything that was said to each group, in the order in which it counted, must be what the group's value says. */
 export async function reckonGroups(world: SimulatedWorld, stage: Stage): Promise<void> {
-  const settled = world.runs().filter((run) => run.settledNth !== undefined && run.outcome?.kind === 'returned')
+  const settled = world.runs().filter((run) => counts(run))
   settled.sort((a, b) => a.settledNth! - b.settledNth!)
   const byGroup = groupBy(settled)
   for (const [groupId, runs] of byGroup) {
@@ -41,8 +42,9 @@ export async function reckonAppends(world: SimulatedWorld, stage: Stage): Promis
 
 /** The result of every item is that of the run which settled it. */
 export async function reckonResults(world: SimulatedWorld, stage: Stage): Promise<void> {
-  for (const { id, fence, settledNth, outcome } of world.runs()) {
-    if (settledNth === undefined || outcome?.kind !== 'returned') continue
+  for (const run of world.runs()) {
+    if (!counts(run)) continue
+    const { id, fence } = run
     const said = stage.said.get(`${id}#${fence}`)
     const expected = said?.isResult ? JSON.stringify([said.tag]) : undefined
     const result = (await world.item(id))?.result
@@ -50,6 +52,22 @@ export async function reckonResults(world: SimulatedWorld, stage: Stage): Promis
       result === expected,
       `the result of ${id} is that of the run that settled it: ${expected}, not ${result}`,
     )
+  }
+}
+
+/** What comes next exists where what came before meets the condition, and nowhere else. Trees are reckoned elsewhere. */
+export async function reckonLinks(world: SimulatedWorld, stage: Stage): Promise<void> {
+  for (const { on, condition, next } of stage.links) {
+    if (typeof condition === 'object' && !('count' in condition)) continue
+    const before = await Promise.all(on.map(world.item))
+    // Runs that did not settle left nothing behind; nothing to wait for says nothing about that.
+    if (on.length === 0 || before.every((view) => view === undefined)) continue
+    const isMet = conditionMet(condition, before)
+    for (const id of next) {
+      const exists = (await world.item(id)) !== undefined
+      const seen = before.map((view) => view?.status).join(' ')
+      world.expect(exists === isMet, `${id} follows ${on.join(' ')} (${seen}): ${isMet}, and it exists: ${exists}`)
+    }
   }
 }
 
@@ -76,6 +94,11 @@ export async function reckonTimes(world: SimulatedWorld, stage: Stage): Promise<
     const tooSoonMs = offeredAt + timeout - waitMs - view.endAt!
     world.expect(tooSoonMs <= 0, `${id} expires after its timeout of ${timeout} ms, not ${tooSoonMs} ms before`)
   }
+}
+
+/** Its handler returned, and what it returned was settled. */
+function counts({ settledNth, outcome, isOverruled }: SimulatedRun): boolean {
+  return settledNth !== undefined && outcome?.kind === 'returned' && isOverruled !== true
 }
 
 function foldOf(runs: readonly SimulatedRun[], stage: Stage): string | undefined {

@@ -1,5 +1,6 @@
 import {
   type AnyWorkBuilder,
+  type DependencyCondition,
   defineWork,
   InvalidForStateError,
   PoisonError,
@@ -34,6 +35,14 @@ export interface Stage {
   readonly isTroubled: () => boolean
   /** By `id#fence`. */
   readonly said: Map<string, Said>
+  /** What was to come after what, of every run. */
+  readonly links: {
+    readonly on: readonly string[]
+    readonly condition: DependencyCondition
+    readonly next: readonly string[]
+  }[]
+  /** Ids of the roots so far, for gates that wait for them. */
+  readonly offered: string[]
   /** Roots with their options, by id. */
   readonly roots: Map<string, { readonly offeredAt: number; readonly options: WorkInstanceOptions }>
 }
@@ -75,7 +84,19 @@ async function act(
       return say(stage, ctx, deed)
     case 'queue': {
       const children = Array.from({ length: then.children }, (_, n) => child(builders, `${key}.${n}`))
-      return ctx.queue([...children, say(stage, ctx, deed)])
+      let queued: WorkResult = ctx.queue([...children, say(stage, ctx, deed)])
+      let before: readonly string[] | undefined = children.map(({ id }) => id)
+      for (const [l, { children: count, condition, isOutside }] of then.next.entries()) {
+        const next = Array.from({ length: count }, (_, n) => child(builders, `${key}.${l}_${n}`))
+        if (isOutside) {
+          queued = ctx.queue([queued])
+          before = undefined // A chain inside, which the simulation knows and the reckoning does not.
+        }
+        queued = queued.next(next, condition)
+        if (before !== undefined) stage.links.push({ on: before, condition, next: next.map(({ id }) => id) })
+        before = next.map(({ id }) => id)
+      }
+      return queued
     }
     case 'throw':
       throw errorOf(then.what)

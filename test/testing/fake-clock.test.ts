@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -311,5 +312,24 @@ describe('the four methods of the clock', () => {
     await clock.advance(1)
     await nap
     expect([now(), monotonic(), fired]).toEqual([8, 1, true])
+  })
+})
+
+describe('a fake clock beside real I/O', () => {
+  it('stands still until the calls that are under way are answered', async () => {
+    let underWay = 0
+    const clock = new FakeClock({ startAt: 0, resting: () => underWay === 0 })
+    const order: string[] = []
+    clock.after(1, async () => {
+      underWay += 1
+      // A real read, since it is real I/O that the clock cannot see.
+      await readFile(new URL(import.meta.url))
+      underWay -= 1
+      order.push(`read at ${clock.now()}`)
+    })
+    clock.after(2, () => order.push(`timer at ${clock.now()}`))
+    await clock.advance(2)
+
+    expect(order).toEqual(['read at 1', 'timer at 2'])
   })
 })

@@ -13,7 +13,8 @@ describe('a harness', () => {
       await harness.clock.sleep(3_600_000)
       return ack()
     })
-    expect(performance.now() - startedAt).toBeLessThan(2_000)
+    // Two hours of it in less than a minute, on any machine.
+    expect(performance.now() - startedAt).toBeLessThan(60_000)
     expect(summary).toMatchObject({ received: 2, acked: 2 })
     expect(harness.clock.monotonic()).toBe(7_200_000)
     harness.assertCounts({ acked: 2 })

@@ -36,6 +36,7 @@ export const CAPABILITIES = Object.freeze({
   'crash points': 'the suite can stop a ledger between any two calls to its ports',
 } as const)
 
+/** A power that a backend may lack, and then says so in `without`. */
 export type Capability = keyof typeof CAPABILITIES
 
 export const isCapability = (word: string): word is Capability => Object.hasOwn(CAPABILITIES, word)

@@ -4,9 +4,11 @@ import { type Clause, checkStanding, type Standing, verdictOn } from './clause.j
 import { claimClauses } from './ledger/claim.js'
 import { crashClauses } from './ledger/crash.js'
 import { enqueueClauses } from './ledger/enqueue.js'
+import { freeClauses } from './ledger/free.js'
 import { gateClauses } from './ledger/gates.js'
 import { groupClauses } from './ledger/groups.js'
 import { holdClauses } from './ledger/holds.js'
+import { insightClauses } from './ledger/insight.js'
 import { inspectClauses } from './ledger/inspect.js'
 import { leaseClauses } from './ledger/lease.js'
 import { limitClauses } from './ledger/limits.js'
@@ -29,14 +31,21 @@ export const ledgerClauses = Object.freeze({
   ...signalClauses,
   ...peopleClauses,
   ...limitClauses,
+  ...freeClauses,
   ...inspectClauses,
+  ...insightClauses,
   ...crashClauses,
 })
 
+/** The name of a clause of the queue suite. */
 export type QueueClauseName = keyof typeof queueClauses
+/** The name of a clause of the store suite. */
 export type StoreClauseName = keyof typeof storeClauses
+/** The name of a clause of the pub-sub suite. */
 export type PubSubClauseName = keyof typeof pubsubClauses
+/** The name of a clause of the backend suite: what `waived` is keyed by. */
 export type BackendClauseName = keyof typeof backendClauses
+/** The name of a clause of the ledger suite. */
 export type LedgerClauseName = keyof typeof ledgerClauses
 
 /** The name of any clause. The list is closed: a waiver that names anything else does not compile, and throws. */

@@ -26,6 +26,7 @@ export const WEAKER_OVER_PLAIN_PORTS: readonly Capability[] = Object.freeze([
   'inspect',
 ])
 
+/** What the conformance suite of a whole backend needs to know. */
 export interface BackendSuite extends SuiteOptions<ClauseName> {
   /** Called for every clause, and more than once by some; must return an empty backend that lives by this clock. */
   readonly open: (clock: Clock) => Maybe<Backend>

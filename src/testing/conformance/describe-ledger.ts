@@ -24,6 +24,7 @@ export interface LedgerUnderTest {
   close?(): Maybe<void>
 }
 
+/** What the conformance suite of a ledger needs to know. */
 export interface LedgerSuite extends SuiteOptions<LedgerClauseName> {
   /** Called for every clause, and more than once by some; must return an empty ledger that lives by this clock. */
   readonly open: (clock: Clock) => Maybe<LedgerUnderTest>
@@ -80,12 +81,14 @@ function inTime(ledger: Ledger, time: TestTime): Ledger {
     ...(inspect === undefined ? {} : { inspect }),
     claim: (ask) => time.through(ledger.claim(ask)),
     extend: (held, leaseMs, me) => time.through(ledger.extend(held, leaseMs, me)),
+    ...(ledger.leave === undefined ? {} : { leave: (id: string) => time.through(ledger.leave!(id)) }),
     commit: (batch) => time.through(ledger.commit(batch)),
     read: (ids) => time.through(ledger.read(ids)),
     groups: (ids) => time.through(ledger.groups(ids)),
     watch: (inbox, what) => time.through(ledger.watch(inbox, what)),
     onReady: (wake) => ledger.onReady(wake),
     onInbox: (inbox, hear) => ledger.onInbox(inbox, hear),
+    ...(ledger.paused === undefined ? {} : { paused: (among) => time.through(ledger.paused!(among)) }),
     ...(ledger.begin === undefined ? {} : { begin: (leases) => time.through(Promise.resolve(ledger.begin?.(leases))) }),
   }
 }

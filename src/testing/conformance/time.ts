@@ -22,6 +22,7 @@ export interface TestTime {
   through<T>(work: Promise<T>): Promise<T>
 }
 
+/** How a suite lives by time: by a clock that it moves, or by that of a server. */
 export interface TimeOptions {
   /** The backend's time cannot be replaced: clauses really wait. Default false. */
   readonly realTime?: boolean
@@ -36,15 +37,20 @@ export interface TimeOptions {
    * clock itself. Only for ledgers over plain ports, which lock with pauses. Default: it is never moved.
    */
   readonly stallMs?: Ms
+  /**
+   * Whether no real I/O is under way, where the backend is on a server: fake time stands still until its calls are answered and
+   * its messages have been heard. Default: always at rest.
+   */
+  readonly resting?: () => boolean
 }
 
 const FAKE_TICK_MS = 1000
 const MOST_MOVES = 10_000
 
 export function testTime(options: TimeOptions): TestTime {
-  const { realTime = false, tickMs = 250, patienceMs = 2000, quietMs = 0, stallMs } = options
+  const { realTime = false, tickMs = 250, patienceMs = 2000, quietMs = 0, stallMs, resting } = options
   // Ports in memory come to rest within a turn, and those of a server are not waited for by the clock at all.
-  const fake = new FakeClock({ quietTurns: 2 })
+  const fake = new FakeClock({ quietTurns: 2, ...(resting === undefined ? {} : { resting }) })
   const common = {
     eventually: async (isTrue: () => Maybe<boolean>) => {
       const until = systemClock.monotonic() + patienceMs

@@ -26,6 +26,8 @@ export class Book {
   signals: Signals = { ready: [], inboxes: [] }
   arrivals = 0
   tokens = 0
+  /** Ended items that are gone, and that no claim has told of. */
+  removed = 0
 
   constructor(now: () => At, maxItemBytes: number) {
     this.now = now
@@ -36,8 +38,10 @@ export class Book {
   tidy(): void {
     const now = this.now()
     for (const [id, row] of this.rows)
-      if (row.goneAt <= now) this.rows.delete(id)
-      else if (row.status === 'pending' && row.dueAt <= now) row.hold = undefined
+      if (row.goneAt <= now) {
+        this.rows.delete(id)
+        this.removed += 1
+      } else if (row.status === 'pending' && row.dueAt <= now) row.hold = undefined
     for (const [id, group] of this.groups) if (group.goneAt <= now) this.groups.delete(id)
   }
 

@@ -9,7 +9,11 @@ export function claim(book: Book, ask: ClaimAsk): ClaimReply {
   book.tidy()
   const now = book.now()
   const asked = new Set(ask.from.map((from) => from.queue))
-  for (const row of book.rows.values()) if (asked.has(row.queue)) reclaim(row, now)
+  const { removed } = book
+  book.removed = 0
+  const crashed: string[] = []
+  for (const row of book.rows.values())
+    if (asked.has(row.queue) && reclaim(row, now) === 'crashed') crashed.push(row.envelope.type)
   const items: Claimed[] = []
   for (const { queue, max } of ask.from)
     for (const row of readyIn(book, queue).slice(0, max)) items.push(lease(book, row, ask, items.length < ask.startNow))
@@ -21,6 +25,8 @@ export function claim(book: Book, ask: ClaimAsk): ClaimReply {
     more: [...asked].some((queue) => readyIn(book, queue).length > 0),
     ...(later.length === 0 ? {} : { nextDueAt: Math.min(...later.map((row) => row.dueAt)) }),
     at: now,
+    ...(crashed.length === 0 ? {} : { crashed }),
+    ...(removed === 0 ? {} : { removed }),
   }
 }
 
@@ -33,13 +39,15 @@ export function readyIn(book: Book, queue: string): readonly Row[] {
 }
 
 /** The lease ended by expiry: pending again, in its old place. */
-function reclaim(row: Row, now: At): void {
-  if (row.lease === undefined || row.lease.until > now) return
+function reclaim(row: Row, now: At): 'crashed' | undefined {
+  if (row.lease === undefined || row.lease.until > now) return undefined
+  const hasStarted = row.lease.started
   row.lapses += 1
-  if (row.lease.started) row.crashes += 1
+  if (hasStarted) row.crashes += 1
   row.status = 'pending'
   row.lease = undefined
   row.runAt = undefined
+  return hasStarted ? 'crashed' : undefined
 }
 
 function lease(book: Book, row: Row, ask: ClaimAsk, started: boolean): Claimed {
@@ -61,6 +69,7 @@ function lease(book: Book, row: Row, ask: ClaimAsk, started: boolean): Claimed {
     started,
     deliveries,
     ...(gate === undefined ? {} : { gate }),
+    ...(row.cancelled === undefined ? {} : { cancelled: row.cancelled }),
   }
 }
 

@@ -34,8 +34,8 @@ export function applyEffect(book: Book, effect: Effect): void {
       return
     }
     case 'park': {
-      const { id, ending, error, keepMs } = effect
-      end(book, id, { status: 'dead', ending, error, class: effect.class }, keepMs)
+      const { id, ending, error, keepMs, fingerprint } = effect
+      end(book, id, { status: 'dead', ending, error, class: effect.class, parkedAs: fingerprint }, keepMs)
       return
     }
     case 'reopen':
@@ -127,7 +127,7 @@ function giveBack(book: Book, id: string, dueAt: At | undefined, hold?: Row['hol
 function end(
   book: Book,
   id: string,
-  how: Pick<Row, 'status' | 'ending'> & Partial<Pick<Row, 'result' | 'error' | 'class'>>,
+  how: Pick<Row, 'status' | 'ending'> & Partial<Pick<Row, 'result' | 'error' | 'class' | 'parkedAs'>>,
   keepMs: Ms,
 ): void {
   const row = book.rows.get(id)

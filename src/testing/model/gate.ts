@@ -1,3 +1,4 @@
+import type { GateView } from '../../ports/ledger.js'
 import type { Effect } from '../../ports/settlement.js'
 
 type OpenGate = Extract<Effect, { do: 'openGate' }>
@@ -23,10 +24,19 @@ export class Gate {
     if (this.members.has(member) && !this.#told.has(member)) this.#told.set(member, ok)
   }
 
+  /** As people see it. */
+  view(): Omit<GateView, 'key'> {
+    const waiting = [...this.members].filter((member) => !this.#told.has(member))
+    return { holds: this.holds, need: this.#needed(), of: this.#of, waiting }
+  }
+
+  #needed(): number {
+    return this.#need - [...this.#told.values()].filter((ok) => ok || this.#of === 'done').length
+  }
+
   /** Met, impossible (`false`), or still open. */
   verdict(): boolean | undefined {
-    const good = [...this.#told.values()].filter((ok) => ok || this.#of === 'done').length
-    const need = this.#need - good
+    const need = this.#needed()
     const left = this.members.size - this.#told.size
     return need <= 0 ? true : need > left ? false : undefined
   }

@@ -1,13 +1,28 @@
 import type { At, Ms } from '../../core/time.js'
 import type { Attempt, Lease } from '../../ports/item.js'
-import type { ClaimAsk, ClaimReply, Counted, ItemQuery, ItemView, Settled, Worker } from '../../ports/ledger.js'
+import type {
+  ClaimAsk,
+  ClaimReply,
+  Counted,
+  FailureGroup,
+  Flow,
+  GateView,
+  ItemQuery,
+  ItemView,
+  PausedNames,
+  ScheduleRecord,
+  Settled,
+  Worker,
+} from '../../ports/ledger.js'
 import type { CommitResult, GroupValue, Settlement } from '../../ports/settlement.js'
 import { stateWord } from '../../ports/words.js'
 import { Book, type Signals } from './book.js'
 import { claim, extend, readyIn } from './claim.js'
 import { commit } from './commit.js'
+import { failuresOf } from './failures.js'
+import { flowOf } from './flow.js'
 import { groupValue } from './group.js'
-import { type Row, viewOf } from './row.js'
+import { fingerprintOf, type Row, viewOf } from './row.js'
 
 /**
  * The ledger's laws in their simplest form: plain maps, full scans, one call at a time. It is slow and meant to be obviously
@@ -49,6 +64,12 @@ export class LedgerModel {
     return this.#book.isPaused(row)
   }
 
+  paused(): PausedNames {
+    const named = (what: string) =>
+      [...this.#book.paused].filter((one) => one.startsWith(what)).map((one) => one.slice(what.length))
+    return { queues: named('queue '), types: named('type ') }
+  }
+
   extend(
     held: readonly { readonly lease: Lease; readonly started: boolean; readonly progress?: string }[],
     leaseMs: Ms,
@@ -83,8 +104,17 @@ export class LedgerModel {
   }
 
   /** Everything that fits the query, oldest arrival first; paging is the caller's. */
-  list(query: Omit<ItemQuery, 'limit' | 'cursor' | 'before'>): ItemView[] {
+  list(query: Omit<ItemQuery, 'limit' | 'cursor'>): ItemView[] {
     this.#book.tidy()
+    return this.#fitting(query).map(viewOf)
+  }
+
+  count(query: Omit<ItemQuery, 'limit' | 'cursor'>): number {
+    this.#book.tidy()
+    return this.#fitting(query).length
+  }
+
+  #fitting(query: Omit<ItemQuery, 'limit' | 'cursor'>): Row[] {
     const fits = (row: Row) =>
       (query.state === undefined || this.#word(row) === query.state) &&
       (query.type === undefined || row.envelope.type === query.type) &&
@@ -92,8 +122,28 @@ export class LedgerModel {
       (query.groupId === undefined || row.envelope.groupId === query.groupId) &&
       (query.tag === undefined || (row.envelope.tags ?? []).includes(query.tag)) &&
       (query.class === undefined || row.class === query.class) &&
-      (query.fingerprint === undefined || row.attempts.at(-1)?.fingerprint === query.fingerprint)
-    return [...this.#book.rows.values()].filter(fits).map(viewOf)
+      (query.fingerprint === undefined || fingerprintOf(row) === query.fingerprint) &&
+      (query.before === undefined || (row.endAt ?? row.envelope.queueAt) < query.before)
+    return [...this.#book.rows.values()].filter(fits)
+  }
+
+  flow(windowMs: Ms): Flow[] {
+    this.#book.tidy()
+    return flowOf(this.#book, (row) => this.#word(row), windowMs)
+  }
+
+  failures(limit: number): FailureGroup[] {
+    this.#book.tidy()
+    return failuresOf(this.#book, (row) => this.#word(row)).slice(0, limit)
+  }
+
+  /** What nothing will ever put to work. */
+  strays(): ItemView[] {
+    this.#book.tidy()
+    const isStray = ({ status, lease, dueAt, hold }: Row) =>
+      (status === 'running' && lease === undefined) ||
+      (status === 'pending' && dueAt === Infinity && hold === undefined)
+    return [...this.#book.rows.values()].filter(isStray).map(viewOf)
   }
 
   attempts(id: string): readonly Attempt[] {
@@ -113,8 +163,30 @@ export class LedgerModel {
     return [...found.values()]
   }
 
+  schedule(name: string): ScheduleRecord | undefined {
+    return this.#book.schedules.get(name)
+  }
+
+  schedules(): (ScheduleRecord & { readonly name: string })[] {
+    return [...this.#book.schedules].map(([name, record]) => ({ name, ...record }))
+  }
+
+  leave(worker: string): void {
+    this.#book.workers.delete(worker)
+  }
+
   workers(): (Worker & { readonly seenAt: At })[] {
     return [...this.#book.workers.values()]
+  }
+
+  input(id: string): string | undefined {
+    this.#book.tidy()
+    return this.#book.rows.get(id)?.envelope.input
+  }
+
+  gate(key: string): GateView | undefined {
+    const gate = this.#book.gates.get(key)
+    return gate === undefined || gate.verdict() !== undefined ? undefined : { key, ...gate.view() }
   }
 
   #word(row: Row) {

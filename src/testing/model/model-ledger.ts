@@ -26,6 +26,7 @@ export function modelLedger(now: () => At): Ledger {
     limits: { maxItemBytes: 1_048_576, maxDelayMs: Infinity },
     claim: async (ask) => model.claim(ask),
     extend: async (held, leaseMs, me) => model.extend(held, leaseMs, me),
+    leave: async (worker) => model.leave(worker),
     commit: async (batch) => {
       const results = model.commit(batch)
       tell()
@@ -33,21 +34,34 @@ export function modelLedger(now: () => At): Ledger {
     },
     read: async (ids) => model.read(ids),
     groups: async (ids) => model.groups(ids),
+    schedules: async (names) => names.map((name) => model.schedule(name)),
     watch: async (inbox, what) => model.watch(inbox, what),
     onReady: (wake) => subscribe(wakes, wake),
     onInbox: (inbox, hear) => subscribe(inboxes, { inbox, hear }),
+    paused: async () => model.paused(),
     inspect: {
       list: async ({ limit, cursor, ...query }: ItemQuery) => {
-        const all = model.list(query)
-        const from = cursor === undefined ? 0 : Number(cursor)
-        const items = all.slice(from, from + limit)
-        return from + limit < all.length ? { items, next: String(from + limit) } : { items }
+        return pageOf(model.list(query), limit, cursor)
       },
+      count: async (query) => model.count(query),
+      flow: async (windowMs) => model.flow(windowMs),
+      failures: async (limit) => model.failures(limit),
+      strays: async ({ limit, cursor }) => pageOf(model.strays(), limit, cursor),
       attempts: async (id) => model.attempts(id),
       counts: async () => model.counts(),
       workers: async () => model.workers(),
+      schedules: async () => model.schedules(),
+      input: async (id) => model.input(id),
+      gate: async (key) => model.gate(key),
+      log: async (limit) => model.log.toReversed().slice(0, limit),
     },
   }
+}
+
+function pageOf<T>(all: readonly T[], limit: number, cursor: string | undefined) {
+  const from = cursor === undefined ? 0 : Number(cursor)
+  const items = all.slice(from, from + limit)
+  return from + limit < all.length ? { items, next: String(from + limit) } : { items }
 }
 
 /** A listener that throws is its owner's affair. */

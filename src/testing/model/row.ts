@@ -25,6 +25,8 @@ export interface Row {
   class: FailureClass | undefined
   result: string | undefined
   error: string | undefined
+  /** What it died of, where no run told. */
+  parkedAs: string | undefined
   runAt: At | undefined
   endAt: At | undefined
   goneAt: At
@@ -53,6 +55,7 @@ export function newRow(envelope: Envelope, queue: string, arrival: number, dueAt
     class: undefined,
     result: undefined,
     error: undefined,
+    parkedAs: undefined,
     runAt: undefined,
     endAt: undefined,
     goneAt: Infinity,
@@ -65,6 +68,9 @@ export function newRow(envelope: Envelope, queue: string, arrival: number, dueAt
 /** Priority descending, due time, arrival. */
 export const inOrderOfClaim = (a: Row, b: Row): number =>
   b.envelope.priority - a.envelope.priority || a.dueAt - b.dueAt || a.arrival - b.arrival
+
+/** What it failed of last. */
+export const fingerprintOf = (row: Row): string | undefined => row.parkedAs ?? row.attempts.at(-1)?.fingerprint
 
 /** The row as people and waiters see it. */
 export function viewOf(row: Row): ItemView {
@@ -85,6 +91,7 @@ export function viewOf(row: Row): ItemView {
     error: row.error,
     endAt: row.endAt,
     progress: row.progress,
+    cancelled: row.endAt === undefined ? row.cancelled : undefined,
     lapses: row.lapses,
     crashes: row.crashes,
   })

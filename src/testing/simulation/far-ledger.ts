@@ -32,6 +32,7 @@ export function farLedger(near: Ledger, wire: Wire, history: History): Ledger {
         answered: (words) => words.join(' '),
       })
     },
+    ...(near.leave === undefined ? {} : { leave: (worker) => wire.call('leave', () => near.leave?.(worker)) }),
     commit: (batch) => {
       const sent = copied(batch)
       return wire.call(
@@ -52,6 +53,9 @@ export function farLedger(near: Ledger, wire: Wire, history: History): Ledger {
     },
     read: (ids) => wire.call('read', () => near.read(ids), { asked: ids.join(' ') }),
     groups: (ids) => wire.call('groups', () => near.groups(ids), { asked: ids.join(' ') }),
+    ...(near.schedules === undefined
+      ? {}
+      : { schedules: (names) => wire.call('schedules', () => near.schedules!(names), { asked: names.join(' ') }) }),
     watch: (inbox, what) =>
       wire.call('watch', () => near.watch(inbox, what), { asked: [...what.ids, ...what.groups].join(' ') }),
     onReady: (wake) =>
@@ -67,6 +71,7 @@ export function farLedger(near: Ledger, wire: Wire, history: History): Ledger {
           wire.nudge(`inbox: ${[...sent.ids, ...sent.groups].join(' ')}`, () => hear(sent))
         }),
       ),
+    ...(near.paused === undefined ? {} : { paused: (among) => wire.call('paused', () => near.paused!(among)) }),
     ...(near.inspect === undefined ? {} : { inspect: farInspect(near.inspect, wire) }),
   }
 }
@@ -77,6 +82,14 @@ function farInspect(near: NonNullable<Ledger['inspect']>, wire: Wire): NonNullab
     attempts: (id) => wire.call('attempts', () => near.attempts(id)),
     counts: () => wire.call('counts', () => near.counts()),
     workers: () => wire.call('workers', () => near.workers()),
+    ...(near.schedules === undefined ? {} : { schedules: () => wire.call('schedules', () => near.schedules!()) }),
+    input: (id) => wire.call('input', () => near.input(id)),
+    gate: (key) => wire.call('gate', () => near.gate(key)),
+    log: (limit) => wire.call('log', () => near.log(limit)),
+    flow: (windowMs) => wire.call('flow', () => near.flow(windowMs)),
+    failures: (limit) => wire.call('failures', () => near.failures(limit)),
+    count: (query) => wire.call('count', () => near.count(query)),
+    strays: (ask) => wire.call('strays', () => near.strays(ask)),
   }
 }
 

@@ -1,8 +1,10 @@
 import type { Ms } from '../../core/time.js'
 import type { Claimed, Ending } from '../../ports/item.js'
 import type { CommitResult, Effect, Settlement } from '../../ports/settlement.js'
+import { ControlHistory } from './control-history.js'
 import { BrokenPromiseError } from './errors.js'
 import type { Ground } from './far-backend.js'
+import { GateHistory } from './gate-history.js'
 
 /** One run of a handler, as seen from outside of Millrace. */
 export interface SimulatedRun {
@@ -16,6 +18,10 @@ export interface SimulatedRun {
   endedMs?: Ms
   /** Its signal fired. */
   toldMs?: Ms
+  /** The code of the reason that its signal gave. */
+  toldWhy?: string
+  /** It was over before its handler returned, and settled as something else: it was told to stop, or its time was up. */
+  isOverruled?: boolean
   outcome?:
     | { readonly kind: 'returned'; readonly children: readonly string[] }
     | { readonly kind: 'threw'; readonly error: unknown }
@@ -42,7 +48,12 @@ export class ItemHistory {
   acceptedMs: Ms | undefined
   /** The run whose settlement made it. */
   bornOf: string | undefined
+  /** A schedule asked for it: whoever fires the occurrence enqueues it, again and again, until it is there. */
+  isScheduled = false
   groupId: string | undefined
+  type: string | undefined
+  /** How long one run of it may take. */
+  runTimeout: Ms | undefined
   /** Its leases, in order. */
   readonly leases: { readonly fence: number; readonly ms: Ms }[] = []
   /** Why an enqueue of it was not accepted. It may be there all the same. */
@@ -107,11 +118,15 @@ export class History {
   /** How often each group was told to have closed. */
   readonly groupsDone = new Map<string, number>()
   readonly processes = new Map<string, ProcessHistory>()
+  /** The occurrences of each schedule that were fired, in order. Known only on native ground. */
+  readonly fires = new Map<string, number[]>()
   readonly broken: BrokenPromiseError[] = []
   /** Every commit of the backend is seen. Not so on plain ports, where a settlement is many calls. */
   readonly isExact: boolean
   /** Groups close when nothing in them is open. On minimal ports a crash between a marker and its count puts that off. */
   readonly areCountsExact: boolean
+  readonly controls = new ControlHistory()
+  readonly #gates = new GateHistory(this.items)
   readonly #now: () => Ms
   #settled = 0
 
@@ -139,6 +154,11 @@ export class History {
     const item = this.item(id)
     item.offeredMs ??= this.#now()
     item.groupId ??= groupId
+  }
+
+  scheduled(id: string): void {
+    this.offered(id, `${id}/group`)
+    this.item(id).isScheduled = true
   }
 
   accepted(id: string): void {
@@ -183,8 +203,10 @@ export class History {
     run.outcome = outcome
   }
 
-  told(run: SimulatedRun): void {
+  told(run: SimulatedRun, reason: unknown): void {
     run.toldMs = this.#now()
+    const { code } = (reason ?? {}) as { readonly code?: unknown }
+    if (typeof code === 'string') run.toldWhy = code
   }
 
   #checkStart(item: ItemHistory, run: SimulatedRun): void {
@@ -193,6 +215,8 @@ export class History {
       this.breaks('a lease runs its handler once', `${who} was started twice under the same lease`)
     }
     if (!this.isExact) return
+    const fault = this.controls.faultOfStart(run.id, run.fence)
+    if (fault !== undefined) this.breaks('what was cancelled is not begun again', fault)
     if (item.hasEnded) this.breaks('what has ended does not run again', `${who} was started after its end`)
     else if (item.fence !== run.fence) {
       this.breaks(
@@ -210,7 +234,10 @@ export class History {
 
   // ── the backend ──
 
-  leased({ lease }: Claimed): void {
+  leased(claimed: Claimed): void {
+    const { lease } = claimed
+    const fault = this.isExact ? this.controls.faultOfLease(claimed) : undefined
+    if (fault !== undefined) this.breaks('nothing paused is handed out', fault)
     const { leases, fence: last } = this.item(lease.id)
     if (last !== undefined && lease.fence <= last) {
       this.breaks('fences rise', `${lease.id} was leased with fence ${lease.fence} after ${last}`)
@@ -233,9 +260,25 @@ export class History {
       const run = item.run(by.fence)
       this.#settled += 1
       const isPutBack = effects.some((effect) => effect.do === 'release')
-      if (run !== undefined && !isPutBack) run.settledNth = this.#settled
+      if (run !== undefined && !isPutBack) {
+        run.settledNth = this.#settled
+        // Only who was told to stop may be settled as something else than what he returns; or who took longer than he may,
+        // in a process that stood still, so that nobody could tell him.
+        const tookMs = (run.endedMs ?? this.#now()) - run.startedMs
+        const wasOver = run.toldMs !== undefined || tookMs > (item.runTimeout ?? Number.POSITIVE_INFINITY)
+        if (wasOver && !effects.some((effect) => effect.do === 'finish')) run.isOverruled = true
+      }
     }
-    for (const effect of effects) this.#applied(effect, by)
+    for (const effect of effects) {
+      this.controls.applied(effect, guard, (id) => this.item(id).fence, this.#now())
+      this.#applied(effect, by)
+    }
+    const pushed =
+      guard.by === 'fire' ? effects.flatMap((effect) => (effect.do === 'push' ? [effect.item.id] : [])) : []
+    for (const id of pushed) this.accepted(id)
+    if (guard.by === 'fire' && guard.at !== undefined && pushed.length > 0) this.#fired(guard.name, guard.at)
+    // Work that came too late for the move of its schedule is enqueued by itself, under the id of its occurrence.
+    if (guard.by === 'absent') this.#firedLate(guard.id)
     for (const { groupId } of result.closed) this.#closed(groupId)
   }
 
@@ -244,15 +287,22 @@ export class History {
       case 'push': {
         const item = this.item(effect.item.id)
         item.groupId ??= effect.item.groupId
+        item.type ??= effect.item.type
+        item.runTimeout ??= effect.item.runTimeout
         item.bornOf ??= by?.id
+        this.#gates.born(item)
         if (effect.heldBy !== undefined) item.leases.push({ fence: 1, ms: this.#now() })
         return
       }
       case 'retryAt':
         if (effect.why === 'retry') this.item(effect.id).spent += 1
         return
+      case 'openGate':
+        this.#gates.opened(effect)
+        return
       case 'finish':
       case 'park':
+        this.#checkGate(effect)
         this.#ended(this.item(effect.id), { ms: this.#now(), fence: by?.fence, ending: effect.ending })
         return
       case 'reopen': {
@@ -269,9 +319,29 @@ export class History {
     }
   }
 
+  #firedLate(id: string): void {
+    if (this.items.get(id)?.isScheduled !== true) return
+    const [, name, at] = /^(.+)@(.+?)$/.exec(id) ?? []
+    if (name !== undefined && at !== undefined) this.#fired(name, Date.parse(at))
+  }
+
+  #fired(name: string, at: number): void {
+    const fires = this.fires.get(name) ?? []
+    this.fires.set(name, fires)
+    if (fires.includes(at)) this.breaks('an occurrence fires once', `${name} fired twice for ${at}`)
+    fires.push(at)
+  }
+
   #ended(item: ItemHistory, end: End): void {
     if (item.hasEnded) this.breaks('every item ends once', `${item.id} ended again (${end.ending}, fence ${end.fence})`)
     item.ends.push(end)
+  }
+
+  #checkGate(effect: Extract<Effect, { readonly do: 'finish' | 'park' }>): void {
+    const error = effect.do === 'park' ? effect.error : undefined
+    const fault = this.#gates.fault(this.item(effect.id), effect.ending, error)
+    if (fault !== undefined)
+      this.breaks('a gate opens when its condition is met, and gives up only when it cannot be', fault)
   }
 
   #closed(groupId: string): void {

@@ -1,6 +1,7 @@
 import type { ItemView } from '../../ports/ledger.js'
 import type { GroupValue } from '../../ports/settlement.js'
 import { BrokenPromiseError } from './errors.js'
+import { isGate } from './gate-history.js'
 import type { History, ItemHistory } from './history.js'
 import { checkWaits } from './wait-invariants.js'
 import type { World } from './world.js'
@@ -34,7 +35,8 @@ async function lookAround({ backstage, history, processes }: World): Promise<Aft
   const known = [...history.items.keys(), ...childrenHeardOf(history)]
   const found = (await backstage.everything()) ?? (await ledger.read([...new Set(known)]))
   const all = found.flatMap((view) => view ?? [])
-  const half = history.isExact ? new Set<string>() : neverAccepted(history)
+  const ended = new Set(all.filter(({ status }) => status === 'success' || status === 'dead').map(idOf))
+  const half = history.isExact ? new Set<string>() : neverAccepted(history, ended)
   const views = new Map(
     all.filter(({ envelope }) => !half.has(envelope.groupId)).map((view) => [view.envelope.id, view]),
   )
@@ -45,10 +47,16 @@ async function lookAround({ backstage, history, processes }: World): Promise<Aft
   return { history, views, groups, survivors }
 }
 
-/** On plain ports an enqueue that failed may have been done by half: nothing was promised, and nothing is asked of it. */
-function neverAccepted(history: History): ReadonlySet<string | undefined> {
+const idOf = ({ envelope }: ItemView): string => envelope.id
+
+/**
+ * On plain ports an enqueue that failed may have been done by half: nothing was promised, and nothing is asked of it. What a
+ * schedule fired is enqueued until it is there, and counts once it has run; an occurrence that was skipped may be half there.
+ */
+function neverAccepted(history: History, ended: ReadonlySet<string>): ReadonlySet<string | undefined> {
   const lost = [...history.items.values()].filter(
-    (item) => item.offeredMs !== undefined && item.acceptedMs === undefined,
+    (item) =>
+      item.offeredMs !== undefined && item.acceptedMs === undefined && !(item.isScheduled && ended.has(item.id)),
   )
   return new Set(lost.map(({ groupId }) => groupId))
 }
@@ -88,13 +96,14 @@ function checkItem(after: Aftermath, item: ItemHistory): void {
   if (!history.isExact) return
   const isOpen = (item.acceptedMs !== undefined || item.bornOf !== undefined) && !item.hasEnded
   if (isOpen) throw new BrokenPromiseError('accepted work ends', `${item.id} has not ended`)
-  checkEnding(item)
+  checkEnding(item, history)
+  checkCancelled(history, item)
 }
 
 /** The children of the run that settled exist, and those of any other run do not. */
 function checkChildren({ history, views }: Aftermath, item: ItemHistory, view: ItemView | undefined): void {
   const returned = item.runs.flatMap((run) =>
-    run.outcome?.kind === 'returned' ? [{ run, children: run.outcome.children }] : [],
+    run.outcome?.kind === 'returned' && run.isOverruled !== true ? [{ run, children: run.outcome.children }] : [],
   )
   if (returned.every(({ children }) => children.length === 0)) return
   const exists = (id: string) => (history.isExact ? history.items.get(id)?.bornOf !== undefined : views.has(id))
@@ -124,7 +133,8 @@ function checkChildren({ history, views }: Aftermath, item: ItemHistory, view: I
 }
 
 /** The end that was recorded is one that its runs explain. */
-function checkEnding(item: ItemHistory): void {
+function checkEnding(item: ItemHistory, { controls }: History): void {
+  if (isGate(item)) return // Looked at when it ended.
   for (const { ending, fence } of item.ends) {
     const run = fence === undefined ? undefined : item.run(fence)
     const broken = (what: string) =>
@@ -134,7 +144,11 @@ function checkEnding(item: ItemHistory): void {
         if (run?.outcome?.kind !== 'returned') throw broken(`but no handler returned under fence ${fence}`)
         break
       case 'exhausted':
-        if (run?.outcome?.kind !== 'threw') throw broken(`but no handler threw under fence ${fence}`)
+        if (run?.outcome?.kind !== 'threw' && run?.toldWhy !== 'RUN_TIMEOUT')
+          throw broken(`but no handler threw or ran out of time under fence ${fence}`)
+        break
+      case 'cancelled':
+        if (!controls.wasCancelled(item.id)) throw broken('but nobody cancelled it')
         break
       case 'crashed': {
         const unsettled = item.leases.length - item.settlements
@@ -145,6 +159,23 @@ function checkEnding(item: ItemHistory): void {
       default:
         break // Deadlines, people and bad input end an item without a run, or with a run of either kind.
     }
+  }
+}
+
+/** A run that is asked to stop hears of it by a heartbeat at the latest, unless its process stands still or is gone. */
+function checkCancelled(history: History, item: ItemHistory): void {
+  for (const run of item.runs) {
+    const askedMs = history.controls.askedToStop(item.id, run.fence)
+    const process = history.processes.get(run.process)
+    if (askedMs === undefined || process === undefined || run.settledNth !== undefined) continue
+    // A heartbeat whose answer is lost is repeated; one that cannot be made for a whole lease loses it, which is told too.
+    const byMs = Math.max(askedMs, process.awakeMs) + 2 * process.leaseMs
+    const endedMs = Math.min(run.endedMs ?? Infinity, process.goneMs ?? Infinity)
+    if (endedMs <= byMs || (run.toldMs ?? Infinity) <= byMs) continue
+    throw new BrokenPromiseError(
+      'who is cancelled is told',
+      `${run.id}#${run.fence} went on in ${run.process} long after it was cancelled`,
+    )
   }
 }
 
@@ -170,7 +201,7 @@ async function checkAttempts({ backstage }: World, { history, views }: Aftermath
   if (inspect === undefined || !history.isExact) return
   for (const item of history.items.values()) {
     const settled = item.runs.filter(({ settledNth }) => settledNth !== undefined)
-    if (settled.length >= REMEMBERED_ATTEMPTS || !views.has(item.id)) continue
+    if (settled.length >= REMEMBERED_ATTEMPTS || !views.has(item.id) || isGate(item)) continue
     const remembered = await inspect.attempts(item.id)
     if (remembered.length === settled.length) continue
     throw new BrokenPromiseError(

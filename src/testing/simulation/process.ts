@@ -3,6 +3,7 @@ import type { Clock, Random } from '../../core/clock.js'
 import type { Maybe, Ms } from '../../core/time.js'
 import type { Backend, Queue } from '../../ports/ports.js'
 import { createWorkOn, type WorkSystem } from '../../work/create-work.js'
+import type { ScheduleConfig } from '../../work/schedule/config.js'
 import type { WorkSystemOptions } from '../../work/system-options.js'
 import type { AnyWorkBuilder } from '../../work/work.js'
 import { Chance } from './chance.js'
@@ -50,6 +51,7 @@ export interface ProcessMaker extends WireWorld {
   readonly history: History
   readonly work: (process: SimulatedProcess) => readonly AnyWorkBuilder[]
   readonly system: (process: SimulatedProcess) => SimulatedSystemOptions
+  readonly schedules: (process: SimulatedProcess) => readonly ScheduleConfig[]
   readonly queues: QueueNames
 }
 
@@ -128,6 +130,7 @@ export class Process implements SimulatedProcess, Owner {
       },
     })
     this.system = watchedSystem(system, name, history)
+    for (const schedule of maker.schedules(this)) this.system.schedule(schedule)
   }
 
   get isAlive(): boolean {

@@ -1,4 +1,5 @@
 import { functionOption, OptionError, OptionTypeError, optionsObject } from '../../core/options.js'
+import type { ScheduleConfig } from '../../work/schedule/config.js'
 import type { AnyWorkBuilder } from '../../work/work.js'
 import type { SimulatedProcess, SimulatedSystemOptions } from './process.js'
 
@@ -11,6 +12,8 @@ export interface Scenario {
   readonly work: readonly AnyWorkBuilder[] | ((process: SimulatedProcess) => readonly AnyWorkBuilder[])
   /** Options of every process's work system. */
   readonly system?: SimulatedSystemOptions | ((process: SimulatedProcess) => SimulatedSystemOptions)
+  /** What every process schedules when it starts. Give it a time zone: where the test runs must not matter. */
+  readonly schedules?: (process: SimulatedProcess) => readonly ScheduleConfig[]
   /** Enqueues, and does whatever else the outside world does. Trouble lasts at least until it has resolved. */
   readonly run: () => void | Promise<void>
   /** Your own promises, looked at when everything has come to rest: throw when one does not hold. */
@@ -20,15 +23,21 @@ export interface Scenario {
 export interface ResolvedScenario {
   readonly work: (process: SimulatedProcess) => readonly AnyWorkBuilder[]
   readonly system: (process: SimulatedProcess) => SimulatedSystemOptions
+  readonly schedules: (process: SimulatedProcess) => readonly ScheduleConfig[]
   readonly run: () => void | Promise<void>
   readonly check: () => void | Promise<void>
 }
 
 export function resolveScenario(scenario: Scenario): ResolvedScenario {
-  const given = optionsObject('simulate.setup(world)', scenario, ['work', 'system', 'run', 'check'])
+  const given = optionsObject('simulate.setup(world)', scenario, ['work', 'system', 'schedules', 'run', 'check'])
   return {
     work: perProcess('work', given.work),
     system: perProcess('system', given.system ?? {}),
+    schedules: functionOption<NonNullable<Scenario['schedules']>>(
+      'simulate.setup(world).schedules',
+      given.schedules,
+      () => [],
+    ),
     run: functionOption<Scenario['run']>('simulate.setup(world).run', given.run),
     check: functionOption<NonNullable<Scenario['check']>>('simulate.setup(world).check', given.check, () => undefined),
   }

@@ -1,4 +1,5 @@
 import type { WorkSystem } from '../../work/create-work.js'
+import type { ScheduleConfig } from '../../work/schedule/config.js'
 import type { WaitOptions, Work, WorkHandle, WorkInstanceOptions } from '../../work/work.js'
 import type { History, Wait } from './history.js'
 import { plainWork } from './watched-work.js'
@@ -27,7 +28,17 @@ export function watchedSystem(system: WorkSystem, process: string, history: Hist
     }
     return handles.map((handle) => watchedHandle(handle, process, history))
   }
-  return Object.freeze({ ...system, enqueue, enqueueMany } as unknown as WorkSystem)
+  const schedule = (config: ScheduleConfig) =>
+    system.schedule({
+      ...config,
+      run: async (fire) => {
+        const work = await config.run(fire)
+        if (work === undefined || work === null) return undefined
+        history.scheduled(work.id)
+        return plainWork(work)
+      },
+    })
+  return Object.freeze({ ...system, enqueue, enqueueMany, schedule } as unknown as WorkSystem)
 }
 
 function watchedHandle(handle: WorkHandle, process: string, history: History): WorkHandle {
@@ -48,6 +59,9 @@ function watchedHandle(handle: WorkHandle, process: string, history: History): W
     accepted: () => handle.accepted(),
     result: (options) => wait('result', options),
     group: (options) => wait('group', options),
+    cancel: (reason) => handle.cancel(reason),
+    progress: () => handle.progress(),
+    watchProgress: (options) => handle.watchProgress(options),
     then: (onDone, onFailed) => wait('group', undefined).then(onDone, onFailed),
   }
 }

@@ -1,5 +1,6 @@
+import { type BuiltDependency, DEPENDENCY_TYPE } from '../../work/dependency.js'
 import { isNode, type ResultNode } from '../../work/result-tree.js'
-import type { AnyWorkBuilder, Work, WorkContext, WorkResult } from '../../work/work.js'
+import type { AnyWorkBuilder, GroupItem, Work, WorkContext, WorkResult } from '../../work/work.js'
 import type { WorkOptions } from '../../work/work-options.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
@@ -22,7 +23,7 @@ export function watchedWork(builder: AnyWorkBuilder, watcher: RunWatcher): AnyWo
     const { id, fence, attempt, groupId } = ctx
     journal.write(name, `▶ ${def.type} ${id}#${fence}, attempt ${attempt}`)
     const began = history.started({ id, fence, attempt, groupId, type: def.type, process: name })
-    ctx.signal.addEventListener('abort', () => history.told(began), { once: true })
+    ctx.signal.addEventListener('abort', () => history.told(began, ctx.signal.reason), { once: true })
     try {
       const returned = await def.run(input, ctx)
       journal.write(name, `■ ${id}#${fence} returned`)
@@ -46,25 +47,29 @@ export function watchedWork(builder: AnyWorkBuilder, watcher: RunWatcher): AnyWo
  * runs are written down, and work that brings its own would be taken for another type.
  */
 export function plainWork({ id, type, input }: Work): Work {
-  return { id, type, input }
+  if (type !== DEPENDENCY_TYPE) return { id, type, input }
+  const built = input as BuiltDependency
+  return { id, type, input: { ...built, queue: built.queue.map(plainWork) } }
 }
 
-/** Ids of the work that a returned instruction queues. On the way it becomes plain. */
+/** Ids of the work that a returned instruction queues at once. On the way all of it becomes plain, what comes later, too. */
 function takeChildren(root: ResultNode): readonly string[] {
   const ids: string[] = []
-  const walk = (node: ResultNode): void => {
-    const items = node.items.map((item) => {
+  const plain = (items: readonly GroupItem[], isNow: boolean): readonly GroupItem[] =>
+    items.map((item) => {
       if (isNode(item)) {
-        walk(item)
+        walk(item, isNow)
         return item
       }
       const work = item as Work
-      ids.push(work.id)
+      if (isNow) ids.push(work.id)
       return plainWork(work)
     })
+  const walk = (node: ResultNode, isNow: boolean): void => {
     // The instruction is known by its identity, so it stays the same object.
-    Object.assign(node, { items })
+    Object.assign(node, { items: plain(node.items, isNow) })
+    for (const link of node.links) Object.assign(link, { items: plain(link.items, false) })
   }
-  walk(root)
+  walk(root, true)
   return ids
 }

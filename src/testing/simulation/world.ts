@@ -1,9 +1,10 @@
 import { memoryBackend } from '../../backends/memory/index.js'
 import type { Clock, Random } from '../../core/clock.js'
 import type { Ms } from '../../core/time.js'
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemView, ScheduleRecord } from '../../ports/ledger.js'
 import type { Backend } from '../../ports/ports.js'
 import type { GroupValue } from '../../ports/settlement.js'
+import type { WorkSystem } from '../../work/create-work.js'
 import { UnknownTypeError } from '../../work/registry.js'
 import type { Work, WorkInstanceOptions } from '../../work/work.js'
 import { Backstage } from './backstage.js'
@@ -37,12 +38,19 @@ export interface SimulatedWorld {
   enqueue(work: Work, options?: WorkInstanceOptions): Promise<string>
   /** The same for work of a type that the fleet knows, by its name. */
   enqueue(type: string, input: unknown, options?: WorkInstanceOptions): Promise<string>
+  /**
+   * Asks the system of some process for something that may be done twice, and another one when that fails or dies, until it
+   * is answered: a person who cancels, pauses or resumes, and does not give up.
+   */
+  ask<T>(call: (system: WorkSystem) => Promise<T>): Promise<T>
   /** Work of a type that the fleet knows, to be enqueued at a process of your choice. */
   work(type: string, input: unknown): Work
   /** Where an item stands, as the backend itself knows it. */
   item(id: string): Promise<ItemView | undefined>
   /** The value of a group, and how many of its items are open. */
   group(id: string): Promise<(GroupValue & { readonly open: number }) | undefined>
+  /** When a schedule fires next, as the fleet has agreed. */
+  schedule(name: string): Promise<ScheduleRecord | undefined>
   /** Every run of a handler so far, in the order in which they began for each item. */
   runs(): readonly SimulatedRun[]
   /** Fails the simulation with these words unless `holds`. */
@@ -60,7 +68,7 @@ export class World implements SimulatedWorld {
   readonly backstage: Backstage
   readonly crashes = { count: 0 }
   readonly #o: ResolvedSimulation
-  readonly #parts: Omit<ProcessMaker, 'work' | 'system'>
+  readonly #parts: Omit<ProcessMaker, 'work' | 'system' | 'schedules'>
   #maker: ProcessMaker | undefined
   readonly #weather: Faults
   readonly #slots: Process[] = []
@@ -107,7 +115,7 @@ export class World implements SimulatedWorld {
 
   /** Starts the fleet, and the trouble. */
   begin(scenario: ResolvedScenario): void {
-    this.#maker = { ...this.#parts, work: scenario.work, system: scenario.system }
+    this.#maker = { ...this.#parts, work: scenario.work, system: scenario.system, schedules: scenario.schedules }
     for (let slot = 0; slot < this.#o.processes; slot += 1) this.#start(slot, 1)
     const { crashesPerMinute, restartsPerMinute, pausesPerMinute, outagesPerMinute } = this.#weather
     this.#again(crashesPerMinute, () => void this.#somebody()?.crash())
@@ -146,6 +154,21 @@ export class World implements SimulatedWorld {
     return this.#insist(first, second as WorkInstanceOptions | undefined)
   }
 
+  readonly ask = async <T>(call: (system: WorkSystem) => Promise<T>): Promise<T> => {
+    for (;;) {
+      const process = this.#parts.chance.pick(this.processes.filter(({ isStopping }) => !isStopping))
+      if (process !== undefined) {
+        const answer = call(process.system).then(
+          (value) => ({ value }),
+          () => undefined,
+        )
+        const answered = await Promise.race([answer, process.gone.then(() => undefined)])
+        if (answered !== undefined) return answered.value
+      }
+      await this.clock.sleep(this.#parts.chance.between(1, 500))
+    }
+  }
+
   readonly work = (type: string, input: unknown): Work => {
     const builders = this.#slots[0]?.builders
     const builder = builders?.get(type)
@@ -176,6 +199,8 @@ export class World implements SimulatedWorld {
   readonly item = async (id: string): Promise<ItemView | undefined> => (await this.backstage.ledger.read([id]))[0]
 
   readonly group = async (id: string) => (await this.backstage.ledger.groups([id]))[0]
+
+  readonly schedule = async (name: string) => (await this.backstage.ledger.schedules?.([name]))?.[0]
 
   readonly runs = (): readonly SimulatedRun[] => [...this.history.items.values()].flatMap(({ runs }) => runs)
 

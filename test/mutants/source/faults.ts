@@ -1,6 +1,6 @@
 import type { OneLineFault } from '../one-line-faults.js'
 
-const inHopper = (test: string) => ({ file: 'test/source/middleware/in-a-hopper.test.ts', test })
+const inHopper = (test: string) => ({ file: 'test/source/middleware/in-a-hopper.slow.test.ts', test })
 const middleware = (name: string, test: string) => ({ file: `test/source/middleware/${name}.test.ts`, test })
 
 const hopper = (name: string, test: string) => ({ file: `test/source/hopper/${name}.test.ts`, test })

@@ -1,8 +1,9 @@
 import type { OneLineFault } from '../one-line-faults.js'
 
 /** Random work in trouble, seed after seed. */
-const simulation = { file: 'test/simulation/native.test.ts', test: 'keeps its promises' }
-const peace = (test: string) => ({ file: 'test/simulation/peace.test.ts', test })
+const simulation = { file: 'test/simulation/native.slow.test.ts', test: 'keeps its promises' }
+const mended = (test: string) => ({ file: 'test/work/mended.test.ts', test })
+const peace = (test: string) => ({ file: 'test/simulation/peace.slow.test.ts', test })
 
 /** What a work engine could get wrong: each is found by the simulation within a few hundred seeds. */
 export const WORK_FAULTS: readonly OneLineFault[] = [
@@ -37,22 +38,22 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a dead item stays in the count of its group',
     file: 'src/work/settle.ts',
-    find: '  tellOthers(effects, envelope, false)\n',
+    find: '  effects.push(...tells(envelope, false))\n',
     replace: '',
     caughtBy: simulation,
   },
   {
-    fault: 'children are queued before their parent settles, and outside of it',
+    fault: 'W7 children are queued before their parent settles, and outside of it',
     file: 'src/source/ledger-feed.ts',
-    find: '    const result = await o.commits.add(settling.settlement)\n',
+    find: '    const result = await sent(o, settling)\n',
     replace:
       "    const pushes = settling.settlement.effects.filter((effect) => effect.do === 'push')\n" +
       "    if (pushes.length > 0) await o.commits.add({ guard: { by: 'none' }, effects: pushes })\n" +
-      '    const result = await o.commits.add(settling.settlement)\n',
+      '    const result = await sent(o, settling)\n',
     caughtBy: simulation,
   },
   {
-    fault: 'an outcome is written before the handler has run (ack first)',
+    fault: 'W1 an outcome is written before the handler has run (ack first)',
     file: 'src/source/ledger-feed.ts',
     find: '        if (reply.items.length > 0) {\n',
     replace:
@@ -66,7 +67,7 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
     caughtBy: simulation,
   },
   {
-    fault: 'an append is folded on no version',
+    fault: 'W13 an append is folded on no version',
     file: 'src/work/contribution.ts',
     find: '{ expect: now?.version ?? 0 }',
     replace: '{}',
@@ -80,14 +81,14 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
     caughtBy: simulation,
   },
   {
-    fault: 'a read that fails after the handler runs it again',
-    file: 'src/work/runner.ts',
-    find: "      this.#r.onError(error, 'commit')\n      return undefined\n    }\n  }\n\n  #settling",
-    replace: '      throw error\n    }\n  }\n\n  #settling',
+    fault: 'W3 a read that fails after the handler runs it again',
+    file: 'src/work/folds.ts',
+    find: '      this.#o.onError(error)\n      return undefined\n',
+    replace: '      throw error\n',
     caughtBy: simulation,
   },
   {
-    fault: 'crashes do not count',
+    fault: 'W2 crashes do not count',
     file: 'src/work/route.ts',
     find: 'if (item.crashes >= CRASH_FLOOR &&',
     replace: 'if (item.crashes < 0 &&',
@@ -136,7 +137,7 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
     caughtBy: simulation,
   },
   {
-    fault: 'whoever waits is not polled for',
+    fault: 'W10 whoever waits is not polled for',
     file: 'src/work/waiters.ts',
     find: '      if (due.length > 0) await this.#look(due)\n',
     replace: '',
@@ -150,7 +151,7 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
     caughtBy: peace('tells whoever waits'),
   },
   {
-    fault: 'deadlines go by the clock of the machine',
+    fault: 'W26 deadlines go by the clock of the machine',
     file: 'src/work/backend-time.ts',
     find: 'return this.#offset === undefined ? this.#clock.now() : Math.round(this.#clock.monotonic() + this.#offset)',
     replace: 'return this.#clock.now()',
@@ -164,17 +165,66 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
     caughtBy: { file: 'test/work/enqueued-again.test.ts', test: 'waits for the group' },
   },
   {
-    fault: 'a nudge does not wake the worker',
+    fault: 'W8 a nudge does not wake the worker',
     file: 'src/source/loop/run.ts',
     find: 'const offReady = this.#feed.onReady?.(ring)',
     replace: 'const offReady = this.#feed.onReady?.(() => undefined)',
     caughtBy: peace('starts work when it is due'),
   },
   {
-    fault: 'a shutdown waits for what never ends',
+    fault: 'W32 a shutdown waits for what never ends',
     file: 'src/source/loop/run.ts',
     find: 'await Promise.race([this.#empty(), this.#deadline.reached])',
     replace: 'await this.#empty()',
     caughtBy: simulation,
+  },
+  {
+    fault: 'W13 those who fold into one group do not take turns',
+    file: 'src/work/folds.ts',
+    find: '    await before\n',
+    replace: '',
+    caughtBy: { file: 'test/work/folds.test.ts', test: 'W13 settle once each' },
+  },
+  {
+    fault: 'W22 when accept throws, its item waits for its lease to lapse',
+    file: 'src/source/loop/run.ts',
+    find: "      this.#failed('offer', error)\n      return this.#o.idlePollMs\n",
+    replace: "      this.#failed('offer', error)\n      return 'taken'\n",
+    caughtBy: mended('W22'),
+  },
+  {
+    fault: 'W14 states of what has ended are kept for ever',
+    file: 'src/work/states.ts',
+    find: 'while (this.#open.size + this.#ended.size > this.#most) {',
+    replace: 'while (this.#open.size > this.#most) {',
+    caughtBy: mended('W14'),
+  },
+  {
+    fault: 'W28 a wait for what is no longer kept goes on for ever',
+    file: 'src/work/waiters.ts',
+    find: 'if (known.has(waiter)) this.#settle(',
+    replace: 'if (known.has(waiter) && known.size === 0) this.#settle(',
+    caughtBy: mended('W28'),
+  },
+  {
+    fault: 'W30 the queue knows no priorities',
+    file: 'src/backends/memory/queue-port.ts',
+    find: 'Number.isFinite(priority) ? priority : 0',
+    replace: 'Number.isFinite(priority) ? 0 : 0',
+    caughtBy: mended('W30'),
+  },
+  {
+    fault: 'W32 a start during a stop begins a second loop',
+    file: 'src/work/engine.ts',
+    find: 'if (this.#running !== undefined || this.#stopping !== undefined) return',
+    replace: 'if (this.#running !== undefined) return',
+    caughtBy: mended('W32'),
+  },
+  {
+    fault: 'who closed a group and did not hear of it tells nobody',
+    file: 'src/work/engine.ts',
+    find: "const wasUnheard = result?.kind === 'repeated' && ",
+    replace: "const wasUnheard = result?.kind === 'stale' && ",
+    caughtBy: { file: 'test/work/unanswered.test.ts', test: 'is repeated at once where it failed instead' },
   },
 ]

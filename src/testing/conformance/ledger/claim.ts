@@ -38,7 +38,9 @@ export const claimClauses = clausesOn<LedgerBench>()({
       const batch = Array.from({ length: 5 }, (_, i) => enqueue(bench, item(bench, `i${i}`)))
       await applied(ledger, batch, 'five enqueues')
       await nothingToClaim(bench, 'with max 0', { max: 0 })
-      await nothingToClaim(bench, 'from no queue', { from: [] })
+      const nothing = await claim(bench, { from: [] })
+      same([nothing.items.length, nothing.more], [0, false], 'items and `more` of a claim from no queue')
+      holds(Number.isFinite(nothing.at), `it tells the time of the backend (${nothing.at})`)
       const counts = []
       for (const max of [2, 1, 2, 1]) counts.push((await claim(bench, { max })).items.length)
       same(counts, [2, 1, 2, 0], 'items claimed with max 2, 1, 2 and 1')

@@ -147,6 +147,61 @@ export const groupClauses = clausesOn<LedgerBench>()({
       same((await ledger.groups(['closed']))[0], undefined, 'the closed group, three days later')
     },
   },
+  'ledger: an id that is used again has a new group': {
+    law: 'Once an item and its group have gone, the same id begins anew: nothing of the old group is counted, kept or final.',
+    look: 'whether a group that has expired, but was not yet removed, is taken for one that is there.',
+    needs: ['exact time'],
+    async run(bench) {
+      const { ledger, time } = bench
+      const said = (groupId: string, value: string) => ({ do: 'contribute', groupId, value, final: true }) as const
+      const root = () => enqueue(bench, item(bench, 'root', { groupId: 'root' }))
+      const guest = (id: string) => enqueue(bench, item(bench, id, { groupId: 'shared' }))
+      const alone = () => enqueue(bench, item(bench, 'alone', { groupId: 'alone' }))
+      await applied(ledger, [root(), guest('guest 1'), alone()], 'three enqueues')
+      const [first, guest1, alone1] = await take(bench, ['root', 'guest 1', 'alone'])
+      const child = [
+        { do: 'openGroup', groupId: 'root', by: 1 } as const,
+        push(bench, item(bench, 'child', { groupId: 'root' })),
+      ]
+      await applied(ledger, [finish(first, '1', child)], 'the end of the root')
+      const [kid] = await take(bench, ['child'])
+      const ends = [
+        finish(kid, '1', [said('root', '1')]),
+        finish(guest1, '1', [said('shared', '1')]),
+        finish(alone1, '1', [said('alone', '1')]),
+      ]
+      await applied(ledger, ends, 'the ends of all')
+      await time.pass(3 * DAY)
+      same(await ledger.groups(['root', 'shared', 'alone']), [undefined, undefined, undefined], 'the groups, later')
+      // Nobody has claimed since, so nothing needs to have been removed.
+      await applied(
+        ledger,
+        [root(), guest('guest 2'), enqueue(bench, item(bench, 'guest 3', { groupId: 'alone' }))],
+        'the enqueues of the second time',
+      )
+      const now = await ledger.groups(['root', 'shared', 'alone'])
+      same(
+        now.map((group) => group && [group.open, group.value, group.final]),
+        [1, 1, 1].map((open) => [open, undefined, false]),
+        'the groups of the second time',
+      )
+      const [second, guest2, guest3] = await take(bench, ['root', 'guest 2', 'guest 3'])
+      const closed = await applied(
+        ledger,
+        [
+          finish(second, '2', [said('root', '2')]),
+          finish(guest2, '2', [said('shared', '2')]),
+          finish(guest3, '2', [said('alone', '2')]),
+        ],
+        'the ends of the second time',
+      )
+      same(
+        closed.map(({ groupId, value }) => [groupId, value]).toSorted(),
+        ['alone', 'root', 'shared'].map((groupId) => [groupId, '2']),
+        'groups closed the second time, and their values',
+      )
+    },
+  },
   'ledger: a retry leaves its group open': {
     law: 'Retries, deferrals and lapses change no group count.',
     look: 'whether only ends move the count.',
@@ -262,10 +317,11 @@ export const groupClauses = clausesOn<LedgerBench>()({
         ['running', 1],
         'its status, and the open count',
       )
+      const again = await ledger.commit([finish(b, '2', [add('3', 0)]), finish(b, '2', [add('2', now.version)])])
       same(
-        (await commitOne(ledger, finish(b, '2', [add('2', now.version)]))).kind,
-        'applied',
-        'the same lease, folded again',
+        again.map(({ kind }) => kind),
+        ['conflict', 'applied'],
+        'the same lease twice in one batch, once on the old version and once folded again',
       )
       const [end] = await ledger.groups(['g'])
       same([end?.open, end?.value, end?.final], [0, '2', false], 'open count, value and lock at the end')

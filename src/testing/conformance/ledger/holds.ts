@@ -49,6 +49,22 @@ export const holdClauses = clausesOn<LedgerBench>()({
       await eventuallyTake(bench, ['before', 'after'])
     },
   },
+  'ledger: tells what is paused': {
+    law: '`paused` names the queues and types that are paused now, at least among those that it is asked about.',
+    look: 'whether pause and resume change what is told, in every process.',
+    async run(bench) {
+      const { ledger, queue } = bench
+      const other = await bench.again()
+      if (ledger.paused === undefined || other.paused === undefined) throw new TypeError('the ledger has no `paused`')
+      const among = { queues: [queue], types: ['slow', 'quick'] }
+      same(await ledger.paused(among), { queues: [], types: [] }, 'what is paused at first')
+      await applied(ledger, [order('pause', 'queue', queue), order('pause', 'type', 'slow')], 'two pauses')
+      same(await other.paused(among), { queues: [queue], types: ['slow'] }, 'what is paused, told by another process')
+      await applied(other, [order('resume', 'queue', queue)], 'a resume')
+      same(await ledger.paused(among), { queues: [], types: ['slow'] }, 'what is left')
+      await applied(other, [order('resume', 'type', 'slow')], 'the other resume')
+    },
+  },
   'ledger: a paused type is passed over': {
     law: '`pause` of a type holds its items; items of other types in the same queue are claimed meanwhile.',
     look: 'whether a claim that meets paused items goes on behind them.',

@@ -1,84 +1,8 @@
-import type { Inspect, ItemQuery } from '../../../ports/ledger.js'
 import { ITEM_STATE_WORDS, type ItemStateWord } from '../../../ports/words.js'
 import { holds, present, same } from '../check.js'
 import { clausesOn } from '../clause.js'
-import {
-  applied,
-  byLease,
-  claim,
-  DAY,
-  enqueue,
-  finish,
-  gated,
-  item,
-  type LedgerBench,
-  park,
-  retry,
-  take,
-  worker,
-} from './bench.js'
-
-const inspectOf = (bench: LedgerBench): Inspect => present(bench.ledger.inspect, '`inspect` of the ledger')
-
-/** All ids that fit the query, page by page. */
-async function listed(bench: LedgerBench, query: Omit<ItemQuery, 'limit'>, limit = 100): Promise<string[]> {
-  const found: string[] = []
-  let cursor: string | undefined
-  for (let page = 0; page < 50; page += 1) {
-    const { items, next } = await inspectOf(bench).list({
-      ...query,
-      limit,
-      ...(cursor === undefined ? {} : { cursor }),
-    })
-    holds(items.length <= limit, `a page has at most ${limit} items (it has ${items.length})`)
-    found.push(...items.map((seen) => String(seen.envelope.id)))
-    if (next === undefined) return found
-    cursor = next
-  }
-  throw new Error('the listing did not end after 50 pages: the cursor does not move on')
-}
-
-/** One item in every state that people have a word for. */
-async function oneOfEach(bench: LedgerBench): Promise<void> {
-  const { ledger, time } = bench
-  const make = (id: ItemStateWord, delayMs = 0) =>
-    enqueue(bench, item(bench, id, { type: `type of ${id}`, tags: ['all', `tag of ${id}`] }), { delayMs })
-  const leased = ['retrying', 'completed', 'dead', 'cancelled', 'active'] as const
-  await applied(
-    ledger,
-    leased.map((id) => make(id)),
-    'five enqueues',
-  )
-  const [retrying, completed, dead, cancelled] = await take(bench, leased, { leaseTicks: 10_000 })
-  const attempt = {
-    attempt: 1,
-    startedAt: time.clock.now(),
-    endedAt: time.clock.now(),
-    worker: 'w1',
-    fingerprint: 'f-dead',
-  }
-  const cancel = {
-    do: 'park',
-    id: 'cancelled',
-    ending: 'cancelled',
-    class: 'unclassified',
-    error: 'x',
-    keepMs: DAY,
-  } as const
-  await applied(
-    ledger,
-    [
-      retry(retrying, time.ms(1000)),
-      finish(completed, '1'),
-      park(dead, 'Error: x', [{ do: 'recordAttempt', id: 'dead', was: attempt }]),
-      byLease(cancelled.lease, [cancel]),
-      make('scheduled', time.ms(1000)),
-      make('waiting'),
-      gated(bench, 'blocked', ['active']),
-    ],
-    'the rest',
-  )
-}
+import { applied, claim, enqueue, finish, gated, item, type LedgerBench, park, take, worker } from './bench.js'
+import { inspectOf, listed, oneOfEach } from './listing.js'
 
 export const inspectClauses = clausesOn<LedgerBench>()({
   'ledger: lists items by their state': {
@@ -180,6 +104,106 @@ export const inspectClauses = clausesOn<LedgerBench>()({
         0,
         'the sum of all counts, after the retention',
       )
+    },
+  },
+  'ledger: tells how many ended items it has removed': {
+    law: 'Retention really removes, by and by, and claims tell how much: each removal once.',
+    look: 'whether the sweep runs with claims, in bounded steps, and what it returns.',
+    needs: ['inspect', 'exact time'],
+    async run(bench) {
+      const { ledger, time } = bench
+      const names = ['a', 'b', 'c'] as const
+      await applied(
+        ledger,
+        names.map((id) => enqueue(bench, item(bench, id))),
+        'three enqueues',
+      )
+      const [a, b, c] = await take(bench, names)
+      await applied(ledger, [finish(a, '1', [], 5000), park(b, 'Error: x', [], 5000), finish(c, '1')], 'the ends')
+      const removed = async () => {
+        let sum = 0
+        for (let claims = 0; claims < 5; claims += 1) {
+          sum += (await claim(bench)).removed ?? 0
+          await time.pass(60_000)
+        }
+        return sum
+      }
+      await time.pass(5001)
+      same(await removed(), 2, 'items removed, as five claims told')
+      same(await removed(), 0, 'items removed later')
+    },
+  },
+  'ledger: shows the input of an item, apart from its view': {
+    law: 'input(id) is the encoded input of an item that has not succeeded; lists and views never carry it.',
+    look: 'whether the input is kept while the item can still run, or run again.',
+    needs: ['inspect'],
+    async run(bench) {
+      const { ledger } = bench
+      const made = ['a', 'b'].map((id) => enqueue(bench, item(bench, id, { input: JSON.stringify(`of ${id}`) })))
+      await applied(ledger, made, 'two enqueues')
+      const inputs = async () => [
+        await inspectOf(bench).input('a'),
+        await inspectOf(bench).input('b'),
+        await inspectOf(bench).input('no such item'),
+      ]
+      same(await inputs(), ['"of a"', '"of b"', undefined], 'the inputs while they wait')
+      const [a] = await take(bench, ['a', 'b'])
+      await applied(ledger, [park(a, 'Error: x')], 'the end of one')
+      same(await inputs(), ['"of a"', '"of b"', undefined], 'the inputs of one that is dead and one that runs')
+      const [view] = await ledger.read(['b'])
+      holds(view !== undefined && !('input' in view.envelope), 'a view has no input')
+      const { items } = await inspectOf(bench).list({ limit: 10 })
+      holds(items.length === 2 && items.every((seen) => !('input' in seen.envelope)), 'a list has no inputs')
+    },
+  },
+  'ledger: shows what a gate waits for': {
+    law: 'gate(key) tells whom it holds, how many it needs, and which members have not ended, until it has decided.',
+    look: 'whether the relation of gate and member can be read from the side of the gate.',
+    needs: ['inspect'],
+    async run(bench) {
+      const { ledger } = bench
+      const members = ['m1', 'm2', 'm3'] as const
+      await applied(
+        ledger,
+        members.map((id) => enqueue(bench, item(bench, id))),
+        'three enqueues',
+      )
+      await applied(ledger, [gated(bench, 'held', members)], 'the gate')
+      const [held] = await ledger.read(['held'])
+      const key = present(held?.hold, 'the hold of the item that the gate holds').key
+      const seen = async () => {
+        const gate = await inspectOf(bench).gate(key)
+        return gate === undefined ? undefined : [gate.holds, gate.need, gate.of, gate.waiting.toSorted()]
+      }
+      same(await seen(), ['held', 3, 'success', [...members]], 'the gate')
+      const [m1, m2, m3] = await take(bench, members)
+      await applied(ledger, [finish(m1, '1')], 'the end of a member')
+      same(await seen(), ['held', 2, 'success', ['m2', 'm3']], 'the gate, after the end of a member')
+      await applied(ledger, [finish(m2, '1'), finish(m3, '1')], 'the ends of the others')
+      same(await seen(), undefined, 'the gate, when it has decided')
+      same(await inspectOf(bench).gate('no such gate'), undefined, 'a gate that does not exist')
+    },
+  },
+  'ledger: keeps a log of what people did': {
+    law: 'log(limit) tells who did what and why, and when, the newest first.',
+    look: 'whether the effect `log` is stored in the step of its settlement, in order.',
+    needs: ['inspect'],
+    async run(bench) {
+      const { ledger, time } = bench
+      const entry = (what: string) => ({ do: 'log', who: 'ada', why: 'because', what }) as const
+      await applied(ledger, [{ guard: { by: 'none' }, effects: [entry('first'), entry('second')] }], 'two entries')
+      await time.pass(time.ms(5))
+      await applied(ledger, [{ guard: { by: 'none' }, effects: [entry('third')] }], 'another')
+      const log = await inspectOf(bench).log(2)
+      same(
+        log.map(({ who, why, what }) => [who, why, what]),
+        [
+          ['ada', 'because', 'third'],
+          ['ada', 'because', 'second'],
+        ],
+        'the last two entries',
+      )
+      if (time.exact) same(log[0]?.at, time.clock.now(), 'when the last was made')
     },
   },
   'ledger: knows the workers that have been heard of': {

@@ -14,6 +14,7 @@ import {
   park,
   push,
   release,
+  retry,
   take,
   view,
   worker,
@@ -90,6 +91,24 @@ export const leaseClauses = clausesOn<LedgerBench>()({
         await time.pass(time.ms(3))
       }
       same(crashes, [0, 1, 2], 'the crashes at three leases, by two processes, that all had started')
+    },
+  },
+  'ledger: a claim tells once which runs were cut off': {
+    law: 'The claim that finds a started run lapsed names its type in `crashed`; later ones do not.',
+    look: 'what the reclaim returns.',
+    async run(bench) {
+      const { ledger, time } = bench
+      const other = await bench.again()
+      await applied(ledger, [enqueue(bench, item(bench, 'a'))], 'the enqueue')
+      const told = []
+      for (const by of [ledger, other, ledger]) {
+        const reply = await claim(bench, { leaseTicks: 2, ledger: by })
+        told.push(reply.crashed ?? [])
+        await applied(by, [retry(reply.items[0]!, 0)].slice(0, told.length - 1), 'a retry')
+        if (told.length === 1) await time.pass(time.ms(3))
+      }
+      const { type } = item(bench, 'a')
+      same(told, [[], [type], []], 'what a first claim, one after a crash and one after a retry told')
     },
   },
   'ledger: a put-back spends neither attempt, lapse nor crash': {

@@ -16,6 +16,7 @@ import {
   openCount,
   park,
   push,
+  release,
   retry,
   take,
   view,
@@ -105,6 +106,41 @@ export const peopleClauses = clausesOn<LedgerBench>()({
       ])
       same(await applied(ledger, [end], 'the end by the holder'), [{ groupId: 'g-a' }], 'groups closed by it')
       same((await view(bench, 'a')).ending, 'cancelled', 'its ending')
+    },
+  },
+  'ledger: a cancel outlives a run that did not hear of it': {
+    law: 'The mark of a cancel stands in the view, and stays when the run ends otherwise: who claims the item next is told why.',
+    look: 'whether a retry, a put-back or a lapse drops the mark, and whether a claim hands it out.',
+    async run(bench) {
+      const { ledger, time } = bench
+      const three = ['retried', 'released', 'lapsed'] as const
+      await applied(
+        ledger,
+        three.map((id) => enqueue(bench, item(bench, id))),
+        'three enqueues',
+      )
+      const [retried, released] = await take(bench, three, { leaseTicks: 20 })
+      const held = [retried, released].map(({ lease }) => ({ lease, started: true }))
+      await applied(ledger, three.map(markCancelled), 'three cancels')
+      same((await view(bench, 'retried')).cancelled, 'not needed', 'the reason, in the view of one that runs')
+      await ledger.extend(held, time.ms(100), worker())
+      await applied(ledger, [retry(retried, 0), release(released)], 'a retry and a put-back')
+      await time.pass(time.ms(25))
+      const again = await ledger.claim({
+        from: [{ queue: bench.queue, max: 5 }],
+        leaseMs: time.ms(50),
+        worker: 'w2',
+        startNow: 5,
+      })
+      const told = new Map(again.items.map(({ lease, cancelled }) => [lease.id, cancelled]))
+      for (const id of three) {
+        // A ledger may also end it there and then, where it has to look at the mark anyway.
+        const { ending } = await view(bench, id)
+        holds(
+          told.get(id) === 'not needed' || ending === 'cancelled',
+          `the one that was ${id} comes with its reason, or has ended as cancelled (${String(told.get(id))}, ${String(ending)})`,
+        )
+      }
     },
   },
   'ledger: a redriven item is pending again, from its first attempt': {
@@ -223,6 +259,30 @@ export const peopleClauses = clausesOn<LedgerBench>()({
       same((await commitOne(ledger, fire(1000, 3000, 'late'))).kind, 'stale', 'firing it at 1000 once more')
       same(await all(fire(2000, 3000, 'third')), 1, 'of four that fire it at 2000, those applied')
       await take(bench, ['first', 'second', 'third'])
+      if (ledger.schedules === undefined) return
+      same(
+        [...(await other.schedules!(['nightly', 'nobody']))],
+        [{ spec: '0 3 * * *', nextAt: 3000 }, undefined],
+        'the records of a schedule and of none',
+      )
+      const never = 8_640_000_000_000_000
+      await applied(
+        ledger,
+        [
+          {
+            guard: { by: 'fire', name: 'nightly', at: 3000 },
+            effects: [{ do: 'schedule', name: 'nightly', spec: 'next()', nextAt: never }],
+          },
+        ],
+        'the end of the schedule',
+      )
+      same([...(await other.schedules!(['nightly']))], [{ spec: 'next()', nextAt: never }], 'the record of its end')
+      if (ledger.inspect?.schedules === undefined) return
+      same(
+        [...(await ledger.inspect.schedules())],
+        [{ name: 'nightly', spec: 'next()', nextAt: never }],
+        'the schedules that there are',
+      )
     },
   },
   'ledger: the history of an item is kept': {

@@ -1,0 +1,565 @@
+import type { Claimed } from '../../../ports/item.js'
+import type { FailureGroup, Flow, Inspect, ItemQuery, WorkerSettings } from '../../../ports/ledger.js'
+import { ITEM_STATE_WORDS } from '../../../ports/words.js'
+import { holds, present, same } from '../check.js'
+import { clausesOn } from '../clause.js'
+import {
+  applied,
+  byLease,
+  DAY,
+  enqueue,
+  finish,
+  item,
+  type LedgerBench,
+  nothingToClaim,
+  park,
+  retry,
+  take,
+  view,
+  worker,
+} from './bench.js'
+import { listed, oneOfEach } from './listing.js'
+
+/** A member of `inspect` that people's tools stand on. */
+function power<K extends 'flow' | 'failures' | 'count' | 'strays'>(bench: LedgerBench, name: K): Inspect[K] {
+  const inspect = present(bench.ledger.inspect, '`inspect` of the ledger')
+  return present(inspect[name], `\`inspect.${name}\``)
+}
+
+interface Failure {
+  readonly fingerprint: string
+  readonly class?: 'retryable' | 'poison'
+  readonly error?: string
+}
+
+/** The attempt that a run which failed leaves behind. */
+function failed(bench: LedgerBench, claimed: Claimed, how: Failure) {
+  const now = bench.time.clock.now()
+  const { class: of = 'retryable', error = `Error: ${claimed.lease.id}`, fingerprint } = how
+  const { attempt, id } = claimed.envelope
+  const was = { attempt, startedAt: now, endedAt: now, worker: 'w1', class: of, rule: 'default', error, fingerprint }
+  return { do: 'recordAttempt', id, was } as const
+}
+
+/** Its run failed, and it is dead. */
+function died(bench: LedgerBench, claimed: Claimed, how: Failure) {
+  const { class: of = 'retryable', error = `Error: ${claimed.lease.id}` } = how
+  const { id, groupId } = claimed.envelope
+  return byLease(claimed.lease, [
+    failed(bench, claimed, how),
+    { do: 'park', id, ending: 'exhausted', class: of, error, keepMs: DAY },
+    { do: 'closeGroup', groupId, by: 1 },
+  ])
+}
+
+/** Its run failed, and it is tried again later. */
+function retried(bench: LedgerBench, claimed: Claimed, how: Failure) {
+  return byLease(claimed.lease, [failed(bench, claimed, how), ...retry(claimed, bench.time.ms(10_000)).effects])
+}
+
+const inOrder = (flows: readonly Flow[]) =>
+  flows
+    .map(({ queue, type, completed, failed, oldestDueAt }) => ({ queue, type, completed, failed, oldestDueAt }))
+    .toSorted((a, b) => (`${a.queue} ${a.type}` < `${b.queue} ${b.type}` ? -1 : 1))
+
+/** Two dozen dead items that differ in type, queue, tag, class, fingerprint and end, and some that are alive. */
+async function manyDead(bench: LedgerBench) {
+  const { ledger, time } = bench
+  const made = Array.from({ length: 24 }, (_, i) => ({
+    id: `d${String(i).padStart(2, '0')}`,
+    type: i % 2 === 0 ? 'even' : 'odd',
+    queue: i % 3 === 0 ? bench.other() : bench.queue,
+    tag: i % 4 === 0 ? 'red' : 'blue',
+    class: i % 5 === 0 ? ('poison' as const) : ('retryable' as const),
+    fingerprint: i % 6 < 3 ? 'f1' : 'f2',
+    endAt: 0,
+  }))
+  await applied(
+    ledger,
+    made.map(({ id, type, queue, tag }) => enqueue(bench, item(bench, id, { type, tags: [tag] }), { queue })),
+    'the enqueues',
+  )
+  const from = [bench.queue, bench.other()].map((queue) => ({ queue, max: 24 }))
+  const { items } = await ledger.claim({ from, leaseMs: time.ms(10_000), worker: 'w1', startNow: 48 })
+  for (const half of [made.slice(0, 12), made.slice(12)]) {
+    const ends = half.map((one) => {
+      one.endAt = time.clock.now()
+      return died(
+        bench,
+        present(
+          items.find(({ lease }) => lease.id === one.id),
+          `the claimed item ${one.id}`,
+        ),
+        one,
+      )
+    })
+    await applied(ledger, ends, 'the ends of a half')
+    await time.pass(time.ms(1))
+  }
+  const alive = ['w1', 'w2'].map((id) => enqueue(bench, item(bench, id, { type: 'even', tags: ['red'] })))
+  await applied(ledger, alive, 'two that live')
+  return made
+}
+
+const COMBINED: readonly (readonly (keyof ItemQuery)[])[] = [
+  ['fingerprint', 'class'],
+  ['fingerprint', 'type', 'queue'],
+  ['fingerprint', 'tag'],
+  ['class', 'tag', 'type'],
+  ['class', 'queue'],
+  ['tag', 'queue', 'type'],
+  ['type', 'queue'],
+  ['before'],
+  ['before', 'fingerprint'],
+  ['before', 'class', 'type'],
+  ['before', 'tag', 'queue'],
+  ['fingerprint', 'class', 'type', 'queue', 'tag', 'before'],
+]
+
+export const insightClauses = clausesOn<LedgerBench>()({
+  'ledger: filters narrow a list together': {
+    law: 'Whatever filters a query has, the list is what fits all of them: on every page size, each item once.',
+    look: 'which filter the index is chosen by, and whether the others are applied to what it finds, without ending the pages early.',
+    needs: ['inspect', 'named queues'],
+    async run(bench) {
+      const made = await manyDead(bench)
+      const first = made[0]!
+      const sample: Partial<Record<keyof ItemQuery, string | number>> = {
+        ...first,
+        fingerprint: 'f1',
+        before: made[23]!.endAt,
+      }
+      for (const names of COMBINED) {
+        const filters = Object.fromEntries(names.map((name) => [name, sample[name]])) as Partial<ItemQuery>
+        const fitting = made.filter((one) =>
+          names.every((name) =>
+            name === 'before' ? one.endAt < made[23]!.endAt : one[name as 'type'] === sample[name],
+          ),
+        )
+        const expected = fitting.map(({ id }) => id).toSorted()
+        holds(expected.length > 0, `some fit ${names.join(', ')}`)
+        const query = { state: 'dead', ...filters } as const
+        for (const limit of [1, 3, 100])
+          same((await listed(bench, query, limit)).toSorted(), expected, `dead by ${names.join(', ')}, ${limit} a page`)
+        same(await power(bench, 'count')(query), expected.length, `how many are dead by ${names.join(', ')}`)
+      }
+    },
+  },
+  'ledger: counts what a query matches': {
+    law: 'count(query) is the number of items on all pages of list(query) together, exactly.',
+    look: 'whether what is due, over or beyond the first page is counted as the list has it.',
+    needs: ['inspect'],
+    async run(bench) {
+      const count = power(bench, 'count')
+      await oneOfEach(bench)
+      same(await count({}), 8, 'the number of all items')
+      const queries: Omit<ItemQuery, 'limit'>[] = [
+        ...ITEM_STATE_WORDS.map((state) => ({ state })),
+        { tag: 'all' },
+        { state: 'dead', tag: 'all' },
+        { type: 'type of waiting' },
+        { state: 'waiting', type: 'type of waiting' },
+        { state: 'dead', type: 'type of waiting' },
+        { queue: bench.queue },
+        { queue: 'no such queue' },
+        { groupId: 'g-active' },
+        { groupId: 'g-active', state: 'dead' },
+        { class: 'retryable' },
+        { fingerprint: 'f-dead' },
+        { fingerprint: 'f-dead', class: 'poison' },
+        { class: 'retryable', state: 'waiting' },
+        { fingerprint: 'f-dead', state: 'retrying' },
+        { groupId: 'g-dead', state: 'dead' },
+        { tag: 'all', state: 'blocked' },
+        { before: bench.time.clock.now() + DAY },
+        { before: 1 },
+        { state: 'dead', before: bench.time.clock.now() + DAY },
+      ]
+      for (const query of queries)
+        same(await count(query), (await listed(bench, query)).length, `the number of ${JSON.stringify(query)}`)
+      if (!bench.time.exact) return
+      await bench.time.pass(bench.time.ms(1001))
+      for (const state of ['scheduled', 'retrying'] as const)
+        same(await count({ state }), 0, `the number of those ${state}, once they are due`)
+      same(await count({ state: 'waiting' }), 3, 'the number of those waiting, once two more are due')
+    },
+  },
+  'ledger: what has expired is not counted': {
+    law: 'An item whose retention is over is in no count, flow or group of failures.',
+    look: 'whether what the sweep has not reached is left out.',
+    needs: ['inspect', 'exact time'],
+    async run(bench) {
+      const { ledger, time } = bench
+      await applied(
+        ledger,
+        ['a', 'b'].map((id) => enqueue(bench, item(bench, id, { tags: ['x'] }))),
+        'two enqueues',
+      )
+      const [a, b] = await take(bench, ['a', 'b'])
+      const brief = park(b, 'Error: x', [failed(bench, b, { fingerprint: 'f' })], 5000)
+      await applied(ledger, [finish(a, '1', [], 5000), brief], 'the ends')
+      const seen = async () => [
+        await power(bench, 'count')({}),
+        await power(bench, 'count')({ tag: 'x' }),
+        await power(bench, 'count')({ fingerprint: 'f' }),
+        (await power(bench, 'flow')(60_000)).length,
+        (await power(bench, 'failures')(10)).length,
+      ]
+      same(await seen(), [2, 2, 1, 1, 1], 'counts, flows and groups while they are kept')
+      await time.pass(5001)
+      same(await seen(), [0, 0, 0, 0, 0], 'counts, flows and groups after the retention')
+    },
+  },
+  'ledger: tells what flows': {
+    law: 'flow(windowMs) tells for each queue and type how many completed and died within the window, and since when the oldest waits.',
+    look: 'the range of end times, and whether cancelled, running and held items are left out.',
+    needs: ['inspect', 'named queues'],
+    async run(bench) {
+      const { ledger, time } = bench
+      const flow = async (ticks: number) => inOrder(await power(bench, 'flow')(time.ms(ticks)))
+      same(await flow(1000), [], 'the flow of nothing')
+      const early = ['e1', 'e2', 'e3', 'e4'] as const
+      await applied(
+        ledger,
+        early.map((id) => enqueue(bench, item(bench, id, { type: 'mail' }))),
+        'four enqueues',
+      )
+      const [e1, e2, e3, e4] = await take(bench, early, { leaseTicks: 10_000 })
+      const cancel = {
+        do: 'park',
+        id: 'e4',
+        ending: 'cancelled',
+        class: 'unclassified',
+        error: 'x',
+        keepMs: DAY,
+      } as const
+      await applied(ledger, [finish(e1, '1'), finish(e2, '1'), park(e3), byLease(e4.lease, [cancel])], 'four ends')
+      await time.pass(time.ms(6))
+      const late = { queue: bench.other() }
+      await applied(
+        ledger,
+        [
+          enqueue(bench, item(bench, 'l1', { type: 'mail' }), late),
+          enqueue(bench, item(bench, 'run', { type: 'mail' }), late),
+        ],
+        'two more, in another queue',
+      )
+      const [l1] = await take(bench, ['l1', 'run'], { from: [{ queue: bench.other(), max: 5 }], leaseTicks: 10_000 })
+      await applied(ledger, [finish(l1, '1')], 'the end of one')
+      const mail = { type: 'mail', oldestDueAt: undefined }
+      const both = [
+        { queue: bench.queue, ...mail, completed: 2, failed: 1 },
+        { queue: bench.other(), ...mail, completed: 1, failed: 0 },
+      ].toSorted((a, b) => (a.queue < b.queue ? -1 : 1))
+      same(await flow(10_000), both, 'what ended in a long window')
+      same(
+        await flow(3),
+        both.filter(({ queue }) => queue === bench.other()),
+        'what ended in a short window',
+      )
+      await applied(ledger, [enqueue(bench, item(bench, 'w1', { type: 'wait' }))], 'one that waits')
+      const since = present((await view(bench, 'w1')).dueAt, 'the due time of one that waits')
+      await time.pass(time.ms(1))
+      await applied(
+        ledger,
+        [
+          enqueue(bench, item(bench, 'w2', { type: 'wait', priority: 5 })),
+          enqueue(bench, item(bench, 'later', { type: 'wait' }), { delayMs: time.ms(10_000) }),
+        ],
+        'one more that waits, and one that is scheduled',
+      )
+      const waiting = (await flow(10_000)).find(({ type }) => type === 'wait')
+      same(
+        waiting,
+        { queue: bench.queue, type: 'wait', completed: 0, failed: 0, oldestDueAt: since },
+        'the flow of a type that only waits',
+      )
+    },
+  },
+  'ledger: groups failures by what they failed of': {
+    law: 'failures(limit) groups dead and retrying items by fingerprint, class and type, the largest first, with the first and last time and the last as a sample.',
+    look: 'whether the aggregate covers both states, and takes class, time and error of a retrying item from its last run.',
+    needs: ['inspect'],
+    async run(bench) {
+      const { ledger, time } = bench
+      same([...(await power(bench, 'failures')(10))], [], 'the failures of nothing')
+      const names = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1', 'd1', 'ok', 'late'] as const
+      const typeOf = (id: string) => (id === 'c1' ? 'pdf' : 'mail')
+      await applied(
+        ledger,
+        names.map((id) => enqueue(bench, item(bench, id, { type: typeOf(id) }))),
+        'the enqueues',
+      )
+      const [a1, a2, a3, b1, b2, c1, d1, ok, late] = await take(bench, names, { leaseTicks: 10_000 })
+      const t0 = time.clock.now()
+      await applied(
+        ledger,
+        [died(bench, a1, { fingerprint: 'fa' }), died(bench, c1, { fingerprint: 'fa' })],
+        'two ends',
+      )
+      await time.pass(time.ms(1))
+      const t1 = time.clock.now()
+      await applied(
+        ledger,
+        [
+          retried(bench, a2, { fingerprint: 'fa' }),
+          died(bench, b1, { fingerprint: 'fb' }),
+          finish(ok, '1'),
+          // Died of time, without a failed run.
+          park(late, 'deadline exceeded'),
+        ],
+        'more of it',
+      )
+      await time.pass(time.ms(1))
+      const t2 = time.clock.now()
+      await applied(
+        ledger,
+        [
+          died(bench, a3, { fingerprint: 'fa', error: 'Error: the last of them' }),
+          died(bench, b2, { fingerprint: 'fb' }),
+          died(bench, d1, { fingerprint: 'fb', class: 'poison' }),
+        ],
+        'the rest',
+      )
+      const expected: FailureGroup[] = [
+        {
+          fingerprint: 'fa',
+          class: 'retryable',
+          type: 'mail',
+          dead: 2,
+          retrying: 1,
+          firstAt: t0,
+          lastAt: t2,
+          sample: { id: 'a3', error: 'Error: the last of them' },
+        },
+        {
+          fingerprint: 'fb',
+          class: 'retryable',
+          type: 'mail',
+          dead: 2,
+          retrying: 0,
+          firstAt: t1,
+          lastAt: t2,
+          sample: { id: 'b2', error: 'Error: b2' },
+        },
+        {
+          fingerprint: 'fb',
+          class: 'poison',
+          type: 'mail',
+          dead: 1,
+          retrying: 0,
+          firstAt: t2,
+          lastAt: t2,
+          sample: { id: 'd1', error: 'Error: d1' },
+        },
+        {
+          fingerprint: 'fa',
+          class: 'retryable',
+          type: 'pdf',
+          dead: 1,
+          retrying: 0,
+          firstAt: t0,
+          lastAt: t0,
+          sample: { id: 'c1', error: 'Error: c1' },
+        },
+      ]
+      // Where the time is the server's own, ends are a little later than they were asked for.
+      const shown = (groups: readonly FailureGroup[]) =>
+        groups.map((group) => {
+          const { fingerprint, class: of, type, dead, retrying, firstAt, lastAt, sample } = group
+          holds(firstAt <= lastAt, `a group begins before it ends (${firstAt}, ${lastAt})`)
+          return [fingerprint, of, type, dead, retrying, { ...sample }, ...(time.exact ? [firstAt, lastAt] : [])]
+        })
+      same(shown(await power(bench, 'failures')(10)), shown(expected), 'the groups')
+      same(shown(await power(bench, 'failures')(2)), shown(expected.slice(0, 2)), 'the two largest groups')
+      const group = { state: 'dead', fingerprint: 'fb', class: 'poison', type: 'mail' } as const
+      same(await listed(bench, group), ['d1'], 'the list of one group')
+      await applied(
+        ledger,
+        ['a1', 'a3'].map((id) => ({
+          guard: { by: 'status', id, in: ['dead'] },
+          effects: [
+            { do: 'openGroup', groupId: `g-${id}`, by: 1 },
+            { do: 'reopen', id, delayMs: 0 },
+          ],
+        })),
+        'two redrives',
+      )
+      const after = (await power(bench, 'failures')(10)).find((one) => one.fingerprint === 'fa' && one.type === 'mail')
+      same(
+        [after?.dead, after?.retrying, after?.sample.id, after?.sample.error],
+        [0, 1, 'a2', 'Error: a2'],
+        'dead, retrying and sample of a group whose dead ones were driven again',
+      )
+    },
+  },
+  'ledger: groups what died without a failed run': {
+    law: 'A park that brings a fingerprint puts its item into that group, also over that of its last run; it is listed and counted by it. A cancelled one is in no group.',
+    look: 'whether the fingerprint of `park` is stored with the item and indexed, above that of the last attempt.',
+    needs: ['inspect'],
+    async run(bench) {
+      const { ledger } = bench
+      const names = ['late1', 'late2', 'cut', 'plain', 'gone'] as const
+      await applied(
+        ledger,
+        names.map((id) => enqueue(bench, item(bench, id))),
+        'the enqueues',
+      )
+      const [late1, late2, cut, plain, gone] = await take(bench, names, { leaseTicks: 10_000 })
+      const ended = (claimed: Claimed, ending: 'expired' | 'crashed' | 'cancelled', fingerprint: string) => {
+        const { id, groupId } = claimed.envelope
+        const error = `${ending} without a run`
+        return byLease(claimed.lease, [
+          ...(claimed === cut ? [failed(bench, claimed, { fingerprint: 'f-run' })] : []),
+          { do: 'park', id, ending, class: 'poison', error, keepMs: DAY, fingerprint },
+          { do: 'closeGroup', groupId, by: 1 },
+        ])
+      }
+      await applied(
+        ledger,
+        [
+          ended(late1, 'expired', 'f-late'),
+          ended(late2, 'expired', 'f-late'),
+          ended(cut, 'crashed', 'f-cut'),
+          died(bench, plain, { fingerprint: 'f-run' }),
+          ended(gone, 'cancelled', 'f-late'),
+        ],
+        'the ends',
+      )
+      const groups = async () =>
+        (await power(bench, 'failures')(10))
+          .map(({ fingerprint, class: of, dead, sample }) => [fingerprint, of, dead, sample.error])
+          .toSorted()
+      same(
+        await groups(),
+        [
+          ['f-cut', 'poison', 1, 'crashed without a run'],
+          ['f-late', 'poison', 2, 'expired without a run'],
+          ['f-run', 'retryable', 1, 'Error: plain'],
+        ],
+        'the groups',
+      )
+      same((await listed(bench, { state: 'dead', fingerprint: 'f-late' })).toSorted(), ['late1', 'late2'], 'one group')
+      same(await power(bench, 'count')({ state: 'dead', fingerprint: 'f-cut' }), 1, 'the size of one group')
+      same(await listed(bench, { state: 'dead', fingerprint: 'f-run' }), ['plain'], 'the group of the last run')
+      await applied(
+        ledger,
+        ['late1', 'cut'].map((id) => ({
+          guard: { by: 'status', id, in: ['dead'] },
+          effects: [
+            { do: 'openGroup', groupId: `g-${id}`, by: 1 },
+            { do: 'reopen', id, delayMs: 0 },
+          ],
+        })),
+        'two redrives',
+      )
+      const again = await take(bench, ['late1', 'cut'], { leaseTicks: 10_000 })
+      await applied(
+        ledger,
+        again.map((claimed) => died(bench, claimed, { fingerprint: 'f-run' })),
+        'two ends of failed runs',
+      )
+      same(
+        (await groups()).map(([fingerprint, , dead]) => [fingerprint, dead]),
+        [
+          ['f-late', 1],
+          ['f-run', 3],
+        ],
+        'the groups after those redriven failed of something else',
+      )
+    },
+  },
+  'ledger: finds what nothing will ever put to work': {
+    law: 'strays() pages through the unfinished items that no claim can ever find; a release frees them. A sound ledger has none.',
+    look: 'the condition: running without a lease, or pending without due time and hold.',
+    needs: ['inspect'],
+    async run(bench) {
+      const { ledger } = bench
+      const found = async (limit: number) => {
+        const ids: string[] = []
+        let cursor: string | undefined
+        for (let page = 0; page < 50; page += 1) {
+          const { items, next } = await power(bench, 'strays')({ limit, ...(cursor === undefined ? {} : { cursor }) })
+          holds(items.length <= limit, `a page has at most ${limit} items (it has ${items.length})`)
+          ids.push(...items.map(({ envelope }) => envelope.id))
+          if (next === undefined) return ids.toSorted()
+          cursor = next
+        }
+        throw new Error('the strays did not end after 50 pages: the cursor does not move on')
+      }
+      await oneOfEach(bench)
+      same(await found(10), [], 'strays among items of every state')
+      const lost = ['s1', 's2', 's3', 's4', 's5']
+      await applied(
+        ledger,
+        lost.map((id) => enqueue(bench, item(bench, id, { type: 'lost' }), { delayMs: Number.POSITIVE_INFINITY })),
+        'five that are never due, and that nothing holds',
+      )
+      for (const limit of [1, 2, 100]) same(await found(limit), lost, `strays, ${limit} a page`)
+      await applied(
+        ledger,
+        lost.map((id) => ({
+          guard: { by: 'status', id, in: ['pending'] },
+          effects: [{ do: 'release', id, delayMs: 0 }],
+        })),
+        'their release',
+      )
+      same(await found(10), [], 'strays after the release')
+      await take(bench, [...lost, 'waiting'], { max: 10 })
+      await nothingToClaim(bench, 'when all have been claimed')
+    },
+  },
+  'ledger: knows how a worker is set up': {
+    law: 'What a worker tells of its settings is in workers(), whole, also where they are without end (Infinity), as it told it last; one that tells none has none.',
+    look: 'whether the settings are stored with the record that rides on heartbeats, and replaced by the next.',
+    needs: ['inspect'],
+    async run(bench) {
+      const { ledger, time } = bench
+      const settings: WorkerSettings = {
+        leaseMs: 30_000,
+        keepMs: { done: 86_400_000, dead: 2_592_000_000 },
+        types: {
+          mail: { retry: { attempts: 3, base: 1000, factor: 2, max: 30_000, jitter: 0.5 }, runTimeoutMs: 5000 },
+          endless: { retry: { attempts: Infinity, base: 0, factor: 1, max: Infinity, jitter: 1 } },
+          'pdf "ü"': { retry: { attempts: Number.MAX_SAFE_INTEGER, base: 0, factor: 1, max: 0, jitter: 1 } },
+        },
+      }
+      const known = async (id: string) => {
+        const workers = await present(ledger.inspect, '`inspect` of the ledger').workers()
+        return present(
+          workers.find((one) => one.id === id),
+          `the worker ${id}`,
+        ).settings
+      }
+      await ledger.extend([], time.ms(30), { ...worker('w-1'), settings })
+      await ledger.extend([], time.ms(30), worker('w-2'))
+      same(await known('w-1'), settings, 'the settings of a worker that is idle')
+      same(await known('w-2'), undefined, 'the settings of one that told none')
+      const others: WorkerSettings = { leaseMs: 1000, keepMs: { done: Infinity, dead: Infinity }, types: {} }
+      await ledger.extend([], time.ms(30), { ...worker('w-1'), settings: others })
+      same(await known('w-1'), others, 'the settings that it told last')
+    },
+  },
+  'ledger: a worker that leaves is on record no longer': {
+    law: 'leave(worker) takes the record of that worker away at once, of no other, and one that comes back is on record again.',
+    look: 'whether the record is removed by its id, and written anew by the next heartbeat.',
+    needs: ['inspect'],
+    async run(bench) {
+      const { ledger, time } = bench
+      const known = async () => {
+        const workers = await present(ledger.inspect, '`inspect` of the ledger').workers()
+        return workers.map(({ id }) => id).toSorted()
+      }
+      await ledger.extend([], time.ms(30), worker('w-1'))
+      await ledger.extend([], time.ms(30), worker('w-2'))
+      const leave = present(ledger.leave, '`leave` of the ledger')
+      await leave('w-1')
+      same(await known(), ['w-2'], 'the workers after one of them has left')
+      await leave('w-1')
+      await leave('w-3')
+      same(await known(), ['w-2'], 'the workers after some have left that were not there')
+      await ledger.extend([], time.ms(30), worker('w-1'))
+      same(await known(), ['w-1', 'w-2'], 'the workers after one has come back')
+    },
+  },
+})

@@ -1,0 +1,418 @@
+import assert from 'node:assert/strict'
+import { systemClock } from '../../core/clock.js'
+import type { Stacks } from '../../guild/stacks/api.js'
+import type { ChangeEvent } from '../../guild/stacks/events.js'
+import { clausesOn } from '../conformance/clause.js'
+import { AFTER, type Any, rejectsWith, type StacksBench, turn } from './bench.js'
+
+const idOf = (event: ChangeEvent<Any>): string => (event.type === 'delete' ? event.id : event.entry.id)
+
+/** Watches a book under that name, and writes down the ids of what it is told. */
+const hear = (stacks: Stacks, durable: string, seen: string[]): void =>
+  stacks.watch<Any>('o', 'a', (event) => void seen.push(idOf(event)), { durable })
+
+/** So long that only something which never comes takes longer, on the busiest machine. */
+const NEVER_MS = 60_000
+
+/** Waits for something that another process does. Real time: that process's wake-ups are real, too. */
+async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  const begun = systemClock.monotonic()
+  while (!(await isSo())) {
+    if (systemClock.monotonic() - begun > NEVER_MS) assert.fail(`still not so after ${NEVER_MS} ms: ${what}`)
+    await new Promise((resolve) => systemClock.after(5, () => resolve(undefined)))
+    await turn()
+  }
+}
+
+export const durableClauses = clausesOn<StacksBench>()({
+  'a durable watcher is told before the write resolves, in commit order': {
+    law: 'Coalesced events, in the order of commits, with prev; the originating call waits for them.',
+    look: 'DurablePump and append()',
+    async run(bench) {
+      const seen: ChangeEvent<Any>[] = []
+      const stacks = await bench.process((s) =>
+        s.watch<Any>(
+          'o',
+          'a',
+          async (event) => {
+            await turn()
+            seen.push(event)
+          },
+          { durable: 'w' },
+        ),
+      )
+      const book = stacks.book<Any>('o', 'a')
+      await book.put({ id: '1', n: 1 })
+      assert.equal(seen.length, 1)
+      await stacks.transaction(async () => {
+        await book.put({ id: '2' })
+        await book.patch('1', { n: 2 })
+        await stacks.book<Any>('o', 'b').put({ id: 'unwatched' })
+      })
+      assert.equal(seen.length, 3)
+      await book.delete('1')
+      assert.deepEqual(seen, [
+        { type: 'create', ownerId: 'o', book: 'a', entry: { id: '1', n: 1 } },
+        { type: 'create', ownerId: 'o', book: 'a', entry: { id: '2' } },
+        { type: 'update', ownerId: 'o', book: 'a', prev: { id: '1', n: 1 }, entry: { id: '1', n: 2 } },
+        { type: 'delete', ownerId: 'o', book: 'a', id: '1', prev: { id: '1', n: 2 } },
+      ])
+      assert.deepEqual(await stacks.watchers(), [{ name: 'w', ownerId: 'o', book: 'a', behind: 0, holder: null }])
+    },
+  },
+  'a durable watcher is told after a restart what it missed': {
+    law: 'Events of the time in which nobody handled it are kept, and told in order.',
+    look: 'cursors',
+    async run(bench) {
+      const first = await bench.process((s) => s.watch('o', 'a', () => undefined, { durable: 'w' }))
+      await first.book<Any>('o', 'a').put({ id: 'before' })
+      await first.close()
+      const writer = await bench.process()
+      for (let n = 0; n < 250; n += 1) await writer.book<Any>('o', 'a').put({ id: `d${n}` })
+      assert.equal((await writer.watchers())[0]?.behind, 250)
+      await writer.close()
+      const seen: string[] = []
+      const again = await bench.process((s) => hear(s, 'w', seen))
+      await until(() => seen.length >= 250, 'all events are told')
+      assert.deepEqual(
+        seen,
+        Array.from({ length: 250 }, (_, n) => `d${n}`),
+      )
+      await until(async () => (await again.watchers())[0]?.behind === 0, 'the cursor has moved')
+    },
+  },
+  'a durable watcher hears of writes of other processes at once': {
+    law: 'A wake-up crosses processes.',
+    look: 'onAppend()',
+    async run(bench) {
+      const seen: string[] = []
+      await bench.process((s) => hear(s, 'w', seen))
+      const writer = await bench.process()
+      for (let n = 0; n < 5; n += 1) {
+        await writer.book<Any>('o', 'a').put({ id: `d${n}` })
+        await until(() => seen.length === n + 1, `event ${n} is told`)
+      }
+      assert.deepEqual(seen, ['d0', 'd1', 'd2', 'd3', 'd4'])
+    },
+  },
+  'one process of a fleet handles a durable watcher at a time': {
+    law: 'Each event is told to one of them, never two at once, in order over all of them.',
+    look: 'claim()',
+    async run(bench) {
+      const seen: string[] = []
+      let running = 0
+      const setup = (s: Stacks) =>
+        s.watch<Any>(
+          'o',
+          'a',
+          async (event) => {
+            running += 1
+            assert.equal(running, 1)
+            await turn()
+            seen.push(idOf(event))
+            running -= 1
+          },
+          { durable: 'w' },
+        )
+      const [one, two] = [await bench.process(setup), await bench.process(setup)]
+      for (let n = 0; n < 20; n += 1) await (n % 2 === 0 ? one : two).book<Any>('o', 'a').put({ id: `d${n}` })
+      await until(() => seen.length >= 20, 'all events are told')
+      assert.deepEqual(
+        seen,
+        Array.from({ length: 20 }, (_, n) => `d${n}`),
+      )
+      assert.deepEqual(bench.warnings, [])
+    },
+  },
+  'a durable handler may write to the book it watches': {
+    law: 'Its write does not wait for its own events; they are told after it, and the chain is limited.',
+    look: 'who waits for durable watchers',
+    async run(bench) {
+      const seen: number[] = []
+      const stacks = await bench.process((s) =>
+        s.watch<Any>(
+          'o',
+          'a',
+          async (event) => {
+            if (event.type === 'delete') return
+            const n = event.entry['n'] as number
+            seen.push(n)
+            if (event.entry['stopAt'] !== n) await s.book<Any>('o', 'a').put({ ...event.entry, n: n + 1 })
+          },
+          { durable: 'w' },
+        ),
+      )
+      const book = stacks.book<Any>('o', 'a')
+      await book.put({ id: 'x', n: 1, stopAt: 3 })
+      await until(() => seen.length === 3, 'the chain has ended')
+      assert.deepEqual(seen, [1, 2, 3])
+      seen.length = 0
+      await book.put({ id: 'y', n: 1 })
+      await until(() => bench.warnings.length > 0, 'the chain was stopped')
+      assert.equal((bench.warnings[0]!.error as { code?: unknown }).code, 'REENTRY_DEPTH')
+      assert.equal((await book.get('y'))?.['n'], 16)
+    },
+  },
+  'a durable handler that throws is reported, and the next event comes': {
+    law: 'Phase 2: a throw is a warning that names the watcher; a chain is never blocked by it.',
+    look: 'handle()',
+    async run(bench) {
+      const seen: string[] = []
+      const stacks = await bench.process((s) =>
+        s.watch<Any>(
+          'o',
+          'a',
+          (event) => {
+            seen.push(idOf(event))
+            if (idOf(event) === 'bad') throw new Error('cannot')
+          },
+          { durable: 'w' },
+        ),
+      )
+      for (const id of ['good', 'bad', 'better']) await stacks.book<Any>('o', 'a').put({ id })
+      assert.deepEqual(seen, ['good', 'bad', 'better'])
+      assert.deepEqual(
+        bench.warnings.map(({ code, watcher }) => [code, watcher]),
+        [['PHASE2_FAILED', 'w']],
+      )
+    },
+  },
+  'a rolled-back transaction tells durable watchers nothing': {
+    law: 'Events are kept with the commit, or not at all.',
+    look: 'append()',
+    async run(bench) {
+      const seen: string[] = []
+      const stacks = await bench.process((s) => hear(s, 'w', seen))
+      const run = stacks.transaction(async (tx) => {
+        await tx.book<Any>('o', 'a').put({ id: 'undone' })
+        throw new Error('no')
+      })
+      await assert.rejects(run, /no/)
+      await stacks.book<Any>('o', 'a').put({ id: 'done' })
+      assert.deepEqual(seen, ['done'])
+    },
+  },
+  'a new durable watcher starts with what comes after it, also during startup': {
+    law: 'No events of before; every event of after, though it is told once startup has ended.',
+    look: 'register()',
+    async run(bench) {
+      const seen: string[] = []
+      const stacks = await bench.process(async (s) => {
+        await s.book<Any>('o', 'a').put({ id: 'before' })
+        hear(s, 'w', seen)
+        await s.book<Any>('o', 'a').put({ id: 'startup' })
+        assert.deepEqual(seen, [])
+      })
+      await stacks.book<Any>('o', 'a').put({ id: 'after' })
+      await until(() => seen.length === 2, 'both are told')
+      assert.deepEqual(seen, ['startup', 'after'])
+    },
+  },
+  'the right to a durable watcher is its holder’s until it lapses, and its cursor never goes back': {
+    law: 'Who stood still and was replaced can neither renew nor store its progress, whatever its successor did since.',
+    look: 'renew() and advance()',
+    async run(bench) {
+      const stacks = await bench.process((s) => s.watch('o', 'a', () => undefined, { durable: 'other' }))
+      const { outbox } = await bench.backend()
+      await outbox.register('w', { ownerId: 'o', book: 'a' })
+      for (const id of ['1', '2', '3']) await stacks.book<Any>('o', 'a').put({ id })
+      const stalled = (await outbox.claim('w', 'stalled', 60_000))!
+      const [one, two, three] = (await outbox.read('w', stalled.cursor, 10)).map(({ seq }) => seq)
+      assert.equal(await outbox.renew('w', 'other', 50), false)
+      assert.equal(await outbox.renew('w', 'stalled', 50), true)
+      let taken = await outbox.claim('w', 'next', 60_000)
+      await until(async () => {
+        taken ??= await outbox.claim('w', 'next', 60_000)
+        return taken !== null
+      }, 'the right lapses')
+      assert.deepEqual(taken, stalled)
+      assert.equal(await outbox.renew('w', 'stalled', 60_000), false)
+      assert.equal(await outbox.advance('w', 'stalled', { from: stalled.cursor, to: one! }, true), false)
+      assert.equal(await outbox.advance('w', 'next', { from: stalled.cursor, to: two! }, false), true)
+      // Given back: free to be claimed, but not to be renewed by who has lost it.
+      assert.equal(await outbox.renew('w', 'stalled', 60_000), false)
+      assert.deepEqual(await outbox.claim('w', 'stalled', 60_000), { cursor: two })
+      assert.equal(await outbox.advance('w', 'stalled', { from: stalled.cursor, to: one! }, true), false)
+      assert.deepEqual(
+        (await outbox.read('w', two!, 10)).map(({ seq }) => seq),
+        [three],
+      )
+      assert.equal(await outbox.advance('w', 'stalled', { from: two!, to: three! }, false), true)
+      assert.equal(await outbox.renew('w', 'stalled', 60_000), false)
+    },
+  },
+  'a durable name belongs to one book': {
+    law: 'A watcher of another book with the same name is refused; the first goes on, and can be forgotten.',
+    look: 'register()',
+    async run(bench) {
+      const seen: string[] = []
+      const first = await bench.process((s) => hear(s, 'w', seen))
+      await first.book<Any>('o', 'a').put({ id: '1' })
+      const watchB = (s: Stacks) => s.watch('o', 'b', () => undefined, { durable: 'w' })
+      const error = await rejectsWith(bench.process(watchB), 'WATCHER_TAKEN')
+      assert.match(error.message, /o\/a.*forgetWatcher\("w"\)/s)
+      await first.book<Any>('o', 'a').put({ id: '2' })
+      assert.deepEqual(seen, ['1', '2'])
+      await first.forgetWatcher('w')
+      await first.close()
+      const next = await bench.process(watchB)
+      assert.deepEqual(await next.watchers(), [{ name: 'w', ownerId: 'o', book: 'b', behind: 0, holder: null }])
+    },
+  },
+  'a write does not wait for what a durable watcher was behind with': {
+    law: 'Only a watcher that had nothing left to do is waited for.',
+    look: 'who waits for durable watchers',
+    async run(bench) {
+      const first = await bench.process((s) => s.watch('o', 'a', () => undefined, { durable: 'w' }))
+      await first.close()
+      const writer = await bench.process()
+      for (const id of ['1', '2']) await writer.book<Any>('o', 'a').put({ id })
+      await writer.close()
+      const seen: string[] = []
+      let open: () => void = () => undefined
+      const gate = new Promise<void>((resolve) => {
+        open = resolve
+      })
+      const stacks = await bench.process((s) =>
+        s.watch<Any>(
+          'o',
+          'a',
+          async (event) => {
+            await gate
+            seen.push(idOf(event))
+          },
+          { durable: 'w' },
+        ),
+      )
+      // It would not come back before the gate opens.
+      await stacks.book<Any>('o', 'a').put({ id: '3' })
+      assert.deepEqual(seen, [])
+      open()
+      await until(() => seen.length === 3, 'the backlog is told')
+      assert.deepEqual(seen, ['1', '2', '3'])
+      // Its process notes that nothing is left a moment after the last handler; from then on writes wait again.
+      let writes = 3
+      await until(async () => {
+        writes += 1
+        await stacks.book<Any>('o', 'a').put({ id: `${writes}` })
+        return seen.length === writes
+      }, 'a write is waited for')
+      assert.deepEqual(
+        seen,
+        Array.from({ length: writes }, (_, n) => `${n + 1}`),
+      )
+    },
+  },
+  'nothing waits for the transaction or the handler that called it': {
+    law: 'declare, seal and forgetWatcher inside a transaction, and close inside that or a handler, reject at once.',
+    look: 'InsideTransactionError',
+    async run(bench) {
+      const codes: string[] = []
+      const tryIn = async (where: string, ...runs: readonly (() => Promise<void>)[]): Promise<void> => {
+        for (const run of runs) {
+          const code = await run().then(
+            () => 'resolved',
+            (error: { code?: unknown }) => String(error.code),
+          )
+          codes.push(`${where} ${code}`)
+        }
+      }
+      const stacks = await bench.process((s) => {
+        s.watch('o', 'a', () => tryIn('phase 1', () => s.close()))
+        s.watch('o', 'a', () => tryIn('phase 2', () => s.close()), AFTER)
+        s.watch('o', 'a', () => tryIn('durable', () => s.close()), { durable: 'w' })
+      })
+      await stacks.transaction(() =>
+        tryIn(
+          'transaction',
+          () => stacks.declare('o', { d: {} }),
+          () => stacks.forgetWatcher('w'),
+          () => stacks.seal(),
+          () => stacks.close(),
+          () => stacks.detached(() => stacks.declare('o', { d: {} })),
+        ),
+      )
+      await stacks.book<Any>('o', 'a').put({ id: '1' })
+      assert.deepEqual(codes, [
+        ...Array.from({ length: 5 }, () => 'transaction INSIDE_TRANSACTION'),
+        'phase 1 INSIDE_TRANSACTION',
+        'phase 2 INSIDE_TRANSACTION',
+        'durable INSIDE_TRANSACTION',
+      ])
+      // Outside they work, and the store is none the worse.
+      await stacks.declare('o', { d: {} })
+      await stacks.forgetWatcher('w')
+      assert.deepEqual(bench.warnings, [])
+    },
+  },
+  'several durable watchers each have a place of their own': {
+    law: 'Events stay until the last of them had them; one that is forgotten keeps nobody waiting.',
+    look: 'advance() and forget()',
+    async run(bench) {
+      const both = await bench.process((s) => {
+        s.watch('o', 'a', () => undefined, { durable: 'w1' })
+        s.watch('o', 'a', () => undefined, { durable: 'w2' })
+        assert.throws(() => s.watch('o', 'b', () => undefined, { durable: 'w2' }), { code: 'WATCHER_TAKEN' })
+        assert.throws(() => s.watch('o', 'b', () => undefined, { durable: 'x', failOnError: true }), {
+          code: 'BAD_OPTION',
+        })
+        assert.throws(() => s.watch('o', 'b', () => undefined, { durable: 'a b' }), { code: 'STACKS_NAME' })
+      })
+      await both.close()
+      const seen: string[] = []
+      const one = await bench.process((s) => hear(s, 'w1', seen))
+      for (const id of ['1', '2']) await one.book<Any>('o', 'a').put({ id })
+      const behind = async () => (await one.watchers()).map(({ name, behind: n }) => [name, n]).sort()
+      assert.deepEqual(await behind(), [
+        ['w1', 0],
+        ['w2', 2],
+      ])
+      await one.forgetWatcher('w2')
+      assert.deepEqual(await behind(), [['w1', 0]])
+      await one.book<Any>('o', 'a').put({ id: '3' })
+      assert.deepEqual(seen, ['1', '2', '3'])
+    },
+  },
+  'ordinary and durable phase-2 watchers live side by side': {
+    law: 'The ordinary ones come first; writes of either trigger the other.',
+    look: 'the order after a commit',
+    async run(bench) {
+      const log: string[] = []
+      const stacks = await bench.process((s) => {
+        s.watch<Any>(
+          'o',
+          'a',
+          async (event) => {
+            log.push(`durable ${idOf(event)}`)
+            if (idOf(event) === '1') await s.book<Any>('o', 'b').put({ id: 'from durable' })
+          },
+          { durable: 'w' },
+        )
+        s.watch<Any>('o', 'b', (event) => void log.push(`ordinary ${idOf(event)}`), AFTER)
+        s.watch<Any>(
+          'o',
+          'a',
+          async (event) => {
+            log.push(`ordinary ${idOf(event)}`)
+            if (idOf(event) === '1') await s.book<Any>('o', 'a').put({ id: '2' })
+          },
+          AFTER,
+        )
+      })
+      await stacks.book<Any>('o', 'a').put({ id: '1' })
+      await until(() => log.length === 5, 'everything is told')
+      assert.deepEqual(
+        log.filter((line) => line.startsWith('ordinary')),
+        ['ordinary 1', 'ordinary 2', 'ordinary from durable'],
+      )
+      assert.deepEqual(
+        log.filter((line) => line.startsWith('durable')),
+        ['durable 1', 'durable 2'],
+      )
+      await rejectsWith(
+        stacks.transaction(async () => Promise.reject(Object.assign(new Error('x'), { code: 'MINE' }))),
+        'MINE',
+      )
+    },
+  },
+})

@@ -1,0 +1,52 @@
+import type { OneLineFault } from '../one-line-faults.js'
+
+const waiting = (test: string) => ({ file: 'test/guild/stacks/waiting-writes.test.ts', test })
+
+/** What a document store with change capture could get wrong, most of it as it was in the system that it follows. */
+export const STACKS_FAULTS: readonly OneLineFault[] = [
+  {
+    fault: 'progress is stored before the handler has run',
+    file: 'src/guild/stacks/durable-pump.ts',
+    find: 'if (!(await this.#handle(entry))) break\n        cursor = entry.seq',
+    replace: 'cursor = entry.seq\n        await save(true)\n        if (!(await this.#handle(entry))) break',
+    caughtBy: { file: 'test/guild/clockworks-retry/killed-anywhere.slow.test.ts', test: 'by a process beside it' },
+  },
+  {
+    fault: 'places in the outbox are given out of the order of commits',
+    file: 'src/guild/stacks/postgres/migrations.ts',
+    find: 'perform pg_advisory_xact_lock(hashtextextended(channel, 1));',
+    replace: '',
+    caughtBy: { file: 'test/guild/stacks/postgres.server.test.ts', test: 'a place in the outbox is given only when' },
+  },
+  {
+    fault: 'a look from before the commit answers who came after it',
+    file: 'src/guild/stacks/durable-pump.ts',
+    find: 'if (!isBehind) {\n      this.#settle((waiter) => waiting.has(waiter))',
+    replace: 'if (!isBehind) {\n      this.#settle(() => true)',
+    caughtBy: waiting('a look from before the commit'),
+  },
+  {
+    fault: 'progress that is stored late leaves the watcher behind for a moment',
+    file: 'src/guild/stacks/durable-pump.ts',
+    find: ' && entry !== told.at(-1)',
+    replace: '',
+    caughtBy: waiting('its handler takes long'),
+  },
+  {
+    fault: 'all callers share the transaction that is going on',
+    file: 'src/guild/stacks/stacks.ts',
+    find: 'new AsyncLocalStorage<Scope>()',
+    replace: `new (class {
+    now: Scope | undefined
+    getStore() { return this.now }
+    run<T>(scope: Scope, fn: () => T): T {
+      const before = this.now
+      this.now = scope
+      const result = fn()
+      void Promise.resolve(result).catch(() => undefined).then(() => { this.now = before })
+      return result
+    }
+  })()`,
+    caughtBy: { file: 'test/guild/stacks/memory.test.ts', test: 'S18' },
+  },
+]
