@@ -2,3 +2,5 @@
 export { startNats } from './nats.js'
 export { startPostgres } from './postgres.js'
 export { startRedis } from './redis.js'
+export { startRedisCluster } from './redis-cluster.js'
+export { startRedisBehindSentinel } from './redis-sentinel.js'

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, closeSync, mkdirSync, mkdtempSync, openSync, read
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './free-port.js'
-import { childrenOf, signal } from './processes.js'
+import { childrenOf, isRunning, signal } from './processes.js'
 import { script } from './program.js'
 import { until, within } from './wait.js'
 
@@ -185,19 +185,27 @@ class ServerInDirectory implements PrivateServer {
       else child.once('exit', () => resolve())
     })
     child.ref()
+    let orphans: readonly number[] = []
     if (by === 'SIGKILL') {
       // Stopped first, so that it cannot fork a child that the listing does not show.
       signal(child.pid, 'SIGSTOP')
-      const children = childrenOf(child.pid)
+      orphans = childrenOf(child.pid)
       signal(child.pid, 'SIGKILL')
-      for (const pid of children) signal(pid, 'SIGKILL')
+      for (const pid of orphans) signal(pid, 'SIGKILL')
     } else {
       signal(child.pid, by)
       // A stopped process hears nothing until it goes on.
       if (this.#isPaused) for (const pid of [child.pid, ...childrenOf(child.pid)]) signal(pid, 'SIGCONT')
     }
     this.#isPaused = false
-    await within(END_MS, `end of ${this.kind} (pid ${child.pid}) by ${by}`, gone)
+    const what = `end of ${this.kind} (pid ${child.pid}) by ${by}`
+    await within(END_MS, what, gone)
+    // A child that dies a moment later still holds the shared memory, and the next server would refuse to start.
+    await until(
+      () => what,
+      END_MS,
+      () => !orphans.some(isRunning),
+    )
   }
 
   #signalAll(name: NodeJS.Signals): void {

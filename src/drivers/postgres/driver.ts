@@ -1,0 +1,262 @@
+import type { Clock } from '../../core/clock.js'
+import { keepAlive } from '../../core/keep-alive.js'
+import type { Ms } from '../../core/time.js'
+import { isContention, isPoolerError, PostgresClosedError, sqlStateOf } from './errors.js'
+import { Listener } from './listener.js'
+import { type PgClientLike, type PgPoolLike, pgLibrary } from './pg-library.js'
+import type { Queryable, Row, Statement } from './statement.js'
+
+const READ_ONLY = '25006'
+/** How long the listening connection may take to come about before it is tried anew. */
+const CONNECT_WAIT: Ms = 10_000
+/** How often a statement is repeated that the server ended because others were in its way. */
+const MAX_REPEATS = 8
+
+export interface PostgresDriverOptions {
+  readonly connectionString?: string | undefined
+  /** The user's own pool of `pg`. It is never closed here. */
+  readonly pool?: PgPoolLike | undefined
+  /** Where to listen, if the connection string leads to a pooler. */
+  readonly listenConnectionString?: string | undefined
+  /** Settings of a pool of ours, instead of the connection string alone. */
+  readonly config?: object | undefined
+  /** Connections at most, where the pool is ours. */
+  readonly maxConnections?: number | undefined
+  /** Let the server keep plans under the names of statements. */
+  readonly prepare: boolean
+  readonly clock: Clock
+  /** Hears what nobody waits for: a listening connection that broke, notifications that do not arrive. */
+  readonly onError: (error: unknown) => void
+}
+
+/**
+ * Statements, transactions and notifications over `pg`. Nothing connects before it is first used.
+ *
+ * A statement that fails because its connection broke rejects: whether it happened is for the caller to find out. What the
+ * server itself undid (deadlock, serialization) is repeated here.
+ */
+export class PostgresDriver implements Queryable {
+  readonly #options: PostgresDriverOptions
+  readonly #listener: Listener
+  #apart: PostgresDriver | undefined
+  #pool: Promise<PgPoolLike> | undefined
+  #prepare: boolean
+  #isClosed = false
+  constructor(options: PostgresDriverOptions) {
+    this.#options = options
+    this.#prepare = options.prepare
+    this.#listener = new Listener({
+      clock: options.clock,
+      onError: options.onError,
+      connect: () => this.#listening(),
+      echo: async (channel, payload) => {
+        await this.query({ name: 'millrace_echo', text: 'select pg_notify($1, $2)', values: [channel, payload] })
+      },
+    })
+  }
+
+  /** Whether plans are kept under names: false after a pooler has been met. */
+  get prepares(): boolean {
+    return this.#prepare
+  }
+
+  /**
+   * The same server over a connection that no user can hold. Whoever is asked something inside a user's transaction asks here:
+   * if each connection of the user's pool is held by a transaction that waits for another one, all wait for ever.
+   */
+  get apart(): PostgresDriver {
+    const { pool } = this.#options
+    if (this.#isClosed || !isPgPool(pool)) return this
+    this.#apart ??= new PostgresDriver({ ...this.#options, pool: undefined, config: configOf(pool) })
+    return this.#apart
+  }
+
+  async query<R extends Row>(statement: Statement): Promise<R[]> {
+    return this.#repeated(() => this.#withClient((client) => this.#send<R>(client, statement)))
+  }
+
+  /**
+   * Runs `run` inside a transaction, and again from the start if the server undid it. Inside, plans are not kept under
+   * names: one that a pooler has lost would end the transaction.
+   */
+  async transaction<T>(run: (tx: Queryable) => Promise<T>): Promise<T> {
+    return this.#repeated(() =>
+      this.#withClient(async (client) => {
+        await client.query({ text: 'begin' })
+        try {
+          const result = await run({ query: (statement) => queryOn(client, { ...statement, name: '' }) })
+          await client.query({ text: 'commit' })
+          return result
+        } catch (error) {
+          // On a broken connection the server has rolled back already; the first error is the one to tell.
+          await client.query({ text: 'rollback' }).catch(() => undefined)
+          throw error
+        }
+      }),
+    )
+  }
+
+  /** Several statements without parameters, as migrations are. */
+  async script(tx: Queryable, text: string): Promise<void> {
+    await tx.query({ name: '', text })
+  }
+
+  /** Hears a channel until the returned function is called. `gap`: the connection was lost, and some may have been missed. */
+  listen(channel: string, hear: (payload: string) => void, gap: () => void): () => void {
+    if (this.#isClosed) throw new PostgresClosedError()
+    return this.#listener.listen(channel, hear, gap)
+  }
+
+  /** Resolves when every channel that is listened to is known to be heard, or cannot be, or takes too long. */
+  listening(): Promise<void> {
+    return this.#listener.ready()
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    // The connections hold no program open, but whoever awaits this is to hear of it: else a program that closes as its last
+    // step would end in the middle, with an error.
+    const letGo = keepAlive()
+    try {
+      await this.#listener.close()
+      await this.#apart?.close()
+      const pool = await this.#pool?.catch(() => undefined)
+      if (pool !== undefined && this.#options.pool === undefined) await pool.end()
+    } finally {
+      letGo()
+    }
+  }
+
+  async #repeated<T>(run: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      // Others may have met the pooler meanwhile, and turned names off; what counts is how this one was sent.
+      const wasPrepared = this.#prepare
+      try {
+        return await run()
+      } catch (error) {
+        if (isPoolerError(error) && wasPrepared) this.#prepare = false
+        else if (!isContention(error) || tries > MAX_REPEATS) throw error
+      }
+    }
+  }
+
+  async #withClient<T>(use: (client: PgClientLike) => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new PostgresClosedError()
+    this.#pool ??= this.#open()
+    const pool = await this.#pool
+    const client = heard(await pool.connect())
+    try {
+      const result = await use(client)
+      client.release?.()
+      return result
+    } catch (error) {
+      // Without a word from the server the connection is in an unknown state, and one that leads to a server which only reads
+      // (a standby, after a failover) leads there for ever: the pool must not hand it out again.
+      client.release?.(!isFromServer(error) || sqlStateOf(error) === READ_ONLY)
+      throw error
+    }
+  }
+
+  async #send<R extends Row>(client: PgClientLike, statement: Statement): Promise<R[]> {
+    return queryOn<R>(client, this.#prepare ? statement : { ...statement, name: '' })
+  }
+
+  async #open(): Promise<PgPoolLike> {
+    const { pool: given, connectionString, config = { connectionString }, maxConnections } = this.#options
+    if (given !== undefined) {
+      return watched(given)
+    }
+    const { Pool } = await pgLibrary()
+    return watched(
+      new Pool({
+        ...(maxConnections === undefined ? {} : { max: maxConnections }),
+        ...config,
+        // An idle library holds no program open.
+        allowExitOnIdle: true,
+        keepAlive: true,
+      }),
+    )
+  }
+
+  /** A connection of its own to listen on: one from a pool would be missing there for ever. */
+  async #listening(): Promise<PgClientLike> {
+    const { pool, connectionString, listenConnectionString } = this.#options
+    const address = listenConnectionString ?? connectionString
+    let client: PgClientLike
+    const timed = { connectionTimeoutMillis: CONNECT_WAIT }
+    if (address !== undefined) {
+      client = new (await pgLibrary()).Client({ connectionString: address, keepAlive: true, ...timed })
+    } else if (isPgPool(pool)) client = new pool.Client({ ...settingsOf(pool), ...timed })
+    else return await (pool as PgPoolLike).connect()
+    // Before it connects: an error that nobody hears would end the process.
+    client.on('error', () => undefined)
+    await client.connect?.()
+    client.unref?.()
+    return client
+  }
+}
+
+/** What a pool of `pg` was made with, and what it makes. */
+interface PgPoolInside {
+  readonly options: { readonly password?: unknown }
+  readonly Client: new (config: object) => PgClientLike
+}
+
+function isPgPool(pool: PgPoolLike | undefined): pool is PgPoolLike & PgPoolInside {
+  const { options, Client } = (pool ?? {}) as Partial<PgPoolInside>
+  return typeof options === 'object' && options !== null && typeof Client === 'function'
+}
+
+/** What it was made with. The password is hidden from copies, and taken by name. */
+function settingsOf({ options }: PgPoolInside): object {
+  const { password } = options
+  return password === undefined ? options : { ...options, password }
+}
+
+/** Settings for a pool of one connection to where that pool leads. */
+function configOf(pool: PgPoolInside): object {
+  return { ...settingsOf(pool), Client: pool.Client, max: 1, min: 0, idleTimeoutMillis: 1_000 }
+}
+
+const watchedPools = new WeakSet<PgPoolLike>()
+
+/** A connection that breaks while it is idle is replaced by its pool; unheard, the event would end the process. */
+function watched(pool: PgPoolLike): PgPoolLike {
+  if (watchedPools.has(pool)) return pool
+  watchedPools.add(pool)
+  pool.on('error', () => undefined)
+  return pool
+}
+
+const heardClients = new WeakSet<PgClientLike>()
+
+/** The same for a connection in use: it may tell of its end before, during and after a statement, and its pool not listen. */
+function heard(client: PgClientLike): PgClientLike {
+  if (heardClients.has(client)) return client
+  heardClients.add(client)
+  client.on('error', () => undefined)
+  return client
+}
+
+/** Runs one statement on a client of `pg`. A statement without a name has no plan kept for it. */
+async function queryOn<R extends Row>(
+  client: Pick<PgClientLike, 'query'>,
+  { name, text, values }: Statement,
+): Promise<R[]> {
+  const { rows } = await client.query({
+    ...(name === '' ? {} : { name }),
+    text,
+    // Copied, because `pg` wants a list that it may write to.
+    ...(values === undefined ? {} : { values: [...values] }),
+    rowMode: 'array',
+  })
+  // Several statements at once have several results, and nobody asks for them.
+  return (rows ?? []) as R[]
+}
+
+/** The server answered with an error: the connection itself is well, unless it said that it is ending it. */
+function isFromServer(error: unknown): boolean {
+  const { severity } = error as { readonly severity?: unknown }
+  return severity === 'ERROR'
+}

@@ -1,0 +1,45 @@
+/** A word of a command. Lists are flattened, so that a call with many words does not spread them over the stack. */
+export type Word = string | number | readonly (string | number)[]
+
+/**
+ * As much of a client as we use: `ioredis` fits (`Redis` and `Cluster`), and so does whatever has the same methods
+ * (`iovalkey`). Replies are text.
+ */
+export interface RedisClientLike {
+  readonly status: string
+  /** Its socket, where it has one. */
+  readonly stream?: { destroy(): unknown }
+  /** What it was made with: it tells whether it sends again what was not answered. */
+  readonly options?: object
+  eval(source: string, keys: number, ...words: Word[]): Promise<unknown>
+  evalsha(sha: string, keys: number, ...words: Word[]): Promise<unknown>
+  info(section: string): Promise<string>
+  publish(channel: string, message: string): Promise<unknown>
+  subscribe(...channels: string[]): Promise<unknown>
+  unsubscribe(...channels: string[]): Promise<unknown>
+  ping(): Promise<unknown>
+  duplicate(): RedisClientLike
+  connect(): Promise<unknown>
+  disconnect(reconnect?: boolean): void
+  on(event: string, listener: (...args: never[]) => void): unknown
+  off(event: string, listener: (...args: never[]) => void): unknown
+}
+
+/** Where the server is: one of these, or a client of one's own. */
+export interface RedisAddress {
+  /** `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
+  readonly url?: string
+  /** Options of `new Redis(...)` of ioredis: host, port, tls, `sentinels` and `name` for Sentinel. */
+  readonly options?: Readonly<Record<string, unknown>>
+  /** The nodes of a Redis Cluster to begin with, and options of `new Redis.Cluster(...)`. */
+  readonly cluster?: {
+    readonly nodes: readonly (string | { readonly host?: string; readonly port?: number })[]
+    readonly options?: Readonly<Record<string, unknown>>
+  }
+  /**
+   * A client that you made, and that you end. A second connection, to listen on, is made with its `duplicate()`. Make it with
+   * `autoResendUnfulfilledCommands: false` (a Cluster: `retryDelayOnFailover: 0`): one that sends again what was not answered
+   * may claim, count or push twice. `onError` is warned of it.
+   */
+  readonly client?: RedisClientLike
+}

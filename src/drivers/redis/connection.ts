@@ -1,0 +1,205 @@
+import { type Clock, systemClock } from '../../core/clock.js'
+import type { Ms } from '../../core/time.js'
+import type { RedisAddress, RedisClientLike, Word } from './client.js'
+import {
+  RedisClosedError,
+  RedisDisconnectedError,
+  RedisFullError,
+  RedisSendsTwiceWarning,
+  RedisTimeoutError,
+  RedisUnreachableError,
+} from './errors.js'
+import { makeClient, sendsTwice } from './make-client.js'
+import type { Script } from './script.js'
+
+export interface ConnectionOptions {
+  readonly address: RedisAddress
+  /** How long a call may take, the wait for a connection included. */
+  readonly commandTimeoutMs: Ms
+  /** Troubles of the connection: it goes on trying by itself. */
+  readonly onError: (error: Error) => void
+  /** Called with every connection that is made, the first one included. */
+  readonly onConnect?: (client: RedisClientLike) => void
+  readonly isListening?: boolean
+  /** Real time: what it measures is how long a server takes. */
+  readonly clock?: Clock
+}
+
+const LOOK_AGAIN_MS: Ms = 20
+
+/**
+ * A connection that is made when it is first needed, and made anew for as long as it is wanted. A call either gets an answer
+ * or rejects in time; one that is not answered ends the connection, so that nobody goes on waiting on a line that is dead.
+ */
+export class RedisConnection {
+  readonly #options: ConnectionOptions
+  readonly #clock: Clock
+  #client: Promise<RedisClientLike> | undefined
+  #lastError: Error | undefined
+  /** One wait for all who wait. */
+  #connecting: Promise<void> | undefined
+  #isClosed = false
+  #wasReady = false
+  #onReady: (() => void) | undefined
+  readonly #onError = (error: Error): void => {
+    this.#lastError = error
+    if (!this.#isClosed) this.#options.onError(error)
+  }
+
+  readonly #onClose = (): void => {
+    if (!this.#wasReady || this.#isClosed) return
+    this.#wasReady = false
+    this.#options.onError(new RedisDisconnectedError())
+  }
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+    this.#clock = options.clock ?? systemClock
+  }
+
+  /** Runs a script on the keys under `prefix`. One that the server does not know is sent whole, once. */
+  async run(script: Script, prefix: string, words: readonly (string | number)[]): Promise<unknown> {
+    const giveUpAt = this.#clock.monotonic() + this.#options.commandTimeoutMs
+    for (;;) {
+      try {
+        return await this.#runOnce(script, prefix, words)
+      } catch (error) {
+        // The line is being cut just now: nothing was sent, so it is as if there had been none.
+        const wasSent = !(error instanceof Error && error.message.startsWith("Stream isn't writeable"))
+        if (wasSent || this.#clock.monotonic() >= giveUpAt) throw error
+        await this.#clock.sleep(LOOK_AGAIN_MS)
+      }
+    }
+  }
+
+  async #runOnce(script: Script, prefix: string, words: readonly (string | number)[]): Promise<unknown> {
+    const client = await this.ready()
+    try {
+      try {
+        return await this.within(script.name, client, client.evalsha(script.sha, 1, prefix, words))
+      } catch (error) {
+        if (!messageOf(error).startsWith('NOSCRIPT')) throw error
+        return await this.within(script.name, client, client.eval(script.source, 1, prefix, words as Word))
+      }
+    } catch (error) {
+      const message = messageOf(error)
+      // Inside a script the answer is wrapped in the script's own message.
+      if (/^(ERR .*)?-?OOM /.test(message) || message.includes("'maxmemory'")) throw new RedisFullError(error)
+      throw error
+    }
+  }
+
+  /** The client, connected. */
+  async ready(): Promise<RedisClientLike> {
+    if (this.#isClosed) throw new RedisClosedError()
+    this.#client ??= this.#open()
+    let client: RedisClientLike
+    try {
+      client = await this.#client
+    } catch (error) {
+      // The driver is not installed, or the address is no address: the next call tries again.
+      this.#client = undefined
+      throw error
+    }
+    if (client.status !== 'ready') {
+      this.#connecting ??= this.#connected(client).finally(() => {
+        this.#connecting = undefined
+      })
+      await this.#connecting
+    }
+    return client
+  }
+
+  /** Waits for an answer, no longer than allowed. */
+  within<T>(what: string, client: RedisClientLike, answer: Promise<T>): Promise<T> {
+    const { commandTimeoutMs: ms } = this.#options
+    return new Promise<T>((resolve, reject) => {
+      const cancel = this.#clock.after(ms, () => {
+        reject(new RedisTimeoutError(what, ms))
+        // A line that carries no answers is worth nothing, whatever else waits on it. It is cut, not closed: the other side
+        // may be gone, and then nobody would answer to that either.
+        if (!this.#isOurs) return
+        if (client.stream === undefined) client.disconnect(true)
+        else client.stream.destroy()
+      })
+      answer.then(
+        (value) => {
+          cancel()
+          resolve(value)
+        },
+        (error: unknown) => {
+          cancel()
+          reject(error)
+        },
+      )
+    })
+  }
+
+  /** Ends what was opened here; a client that was given stays as it is. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    const client = await this.#client?.catch(() => undefined)
+    if (client === undefined) return
+    client.off('close', this.#onClose as never)
+    if (this.#onReady !== undefined) client.off('ready', this.#onReady as never)
+    if (this.#isOurs) client.disconnect()
+    else client.off('error', this.#onError as never)
+  }
+
+  /** A client that was given is its owner's to end. */
+  get #isOurs(): boolean {
+    return this.#options.address.client === undefined || this.#options.isListening === true
+  }
+
+  async #open(): Promise<RedisClientLike> {
+    const { address, isListening = false, onConnect } = this.#options
+    const client = await makeClient(address, isListening)
+    if (client === address.client && sendsTwice(client)) this.#options.onError(new RedisSendsTwiceWarning())
+    client.on('error', this.#onError as never)
+    client.on('close', this.#onClose as never)
+    const met = () => {
+      if (this.#isClosed) return
+      this.#wasReady = true
+      onConnect?.(client)
+    }
+    this.#onReady = met
+    client.on('ready', met as never)
+    if (client.status === 'ready') met()
+    if (client.status === 'wait') client.connect().catch(() => undefined) // Told through `error`; it goes on trying.
+    if (this.#isClosed && client !== address.client) client.disconnect()
+    return client
+  }
+
+  #connected(client: RedisClientLike): Promise<void> {
+    const { commandTimeoutMs: ms } = this.#options
+    return new Promise((resolve, reject) => {
+      const isReady = () => {
+        over()
+        resolve()
+      }
+      const isOver = () => {
+        if (!this.#isClosed) return
+        over()
+        reject(new RedisClosedError())
+      }
+      const over = () => {
+        cancel()
+        client.off('ready', isReady as never)
+        client.off('close', isOver as never)
+        client.off('end', isOver as never)
+      }
+      const cancel = this.#clock.after(ms, () => {
+        over()
+        reject(new RedisUnreachableError(ms, this.#lastError))
+      })
+      client.on('ready', isReady as never)
+      client.on('close', isOver as never)
+      client.on('end', isOver as never)
+      // A client that was ended by hand, or given up on, is asked once more.
+      if (client.status === 'end' || client.status === 'wait') client.connect().catch(() => undefined)
+    })
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '')

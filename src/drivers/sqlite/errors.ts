@@ -1,0 +1,62 @@
+import { MillraceError } from '../../core/error.js'
+import { peek } from '../../core/safe-read.js'
+import type { Ms } from '../../core/time.js'
+
+const BUSY = 5
+const LOCKED = 6
+
+/** Another connection holds the lock that was needed; nothing has been written. */
+export function isBusy(error: unknown): boolean {
+  const code = peek(error, 'code')
+  if (typeof code === 'string' && /^SQLITE_(?:BUSY|LOCKED)/.test(code)) return true
+  // node:sqlite gives the number; the low byte is the primary code.
+  const number = peek(error, 'errcode')
+  return typeof number === 'number' && ((number & 0xff) === BUSY || (number & 0xff) === LOCKED)
+}
+
+/** Neither library that opens SQLite files can be used here. */
+export class SqliteMissingError extends MillraceError {
+  constructor(reasons: readonly string[], cause: unknown) {
+    super(
+      'DRIVER_MISSING',
+      `SQLite cannot be opened: ${reasons.join('; ')}. Install the driver with "npm install better-sqlite3@12", ` +
+        'or run on Node 22.13 or newer, which has one of its own.',
+      { cause },
+    )
+  }
+}
+
+/** The file cannot be opened, or is no database. */
+export class SqliteOpenError extends MillraceError {
+  constructor(file: string, cause: unknown) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    super(
+      'SQLITE_OPEN',
+      `The SQLite file "${file}" cannot be opened: ${why}. Its directory has to exist and be writable.`,
+      {
+        cause,
+        facts: { file },
+      },
+    )
+  }
+}
+
+/** Somebody else kept the write lock for longer than anybody waits. Nothing of what was asked has been written. */
+export class SqliteBusyError extends MillraceError {
+  constructor(file: string, afterMs: Ms, cause: unknown) {
+    super(
+      'SQLITE_BUSY',
+      `Another process has held the write lock of "${file}" for ${Math.round(afterMs)} ms, so nothing was written. Look for a ` +
+        'program that keeps a transaction open, or a file on a network file system, where locks do not work.',
+      { cause, facts: { file, afterMs } },
+    )
+  }
+}
+
+export class SqliteClosedError extends MillraceError {
+  constructor(file: string) {
+    super('BACKEND_CLOSED', `The SQLite file "${file}" has been closed: open another backend on it.`, {
+      facts: { file },
+    })
+  }
+}

@@ -1,0 +1,74 @@
+import type { Ms } from '../../core/time.js'
+import { isBetterSqlite3, loadBetterSqlite3, openBetterSqlite3, overBetterSqlite3 } from './better-sqlite3.js'
+import type { SqliteDatabase } from './database.js'
+import { isBusy, SqliteMissingError, SqliteOpenError } from './errors.js'
+import { isNodeSqlite, loadNodeSqlite, openNodeSqlite, overNodeSqlite } from './node-sqlite.js'
+
+export interface OpenSqliteOptions {
+  /** How long SQLite itself waits for a lock, with the event loop blocked. */
+  readonly busyMs: Ms
+  /** NORMAL: a power cut may take the last transactions, never break the file. FULL: nothing that was accepted is lost. */
+  readonly synchronous: 'normal' | 'full'
+  /** Which library. Default: better-sqlite3 where it loads, else Node's own. */
+  readonly driver?: 'better-sqlite3' | 'node:sqlite'
+  /** Hears every statement, for tests that count. Only better-sqlite3 can tell. */
+  readonly onStatement?: (sql: string) => void
+}
+
+/** How much of the file is kept in memory, in KiB. */
+const CACHE_KIB = 65_536
+/** The log is cut back to this once it has been larger. */
+const WAL_LIMIT = 67_108_864
+
+/** Opens a file in WAL mode. Throws `SQLITE_BUSY` if another process is just changing its mode: try again. */
+export function openSqlite(file: string, options: OpenSqliteOptions): SqliteDatabase {
+  const open = chooseDriver(options)
+  let db: SqliteDatabase | undefined
+  try {
+    db = open(file)
+    db.pragma(`busy_timeout = ${options.busyMs}`)
+    if (db.pragma('journal_mode') !== 'wal') db.pragma('journal_mode = wal')
+    db.pragma(`synchronous = ${options.synchronous}`)
+    db.pragma(`cache_size = -${CACHE_KIB}`)
+    db.pragma(`journal_size_limit = ${WAL_LIMIT}`)
+    return db
+  } catch (error) {
+    db?.close()
+    throw isBusy(error) ? error : new SqliteOpenError(file, error)
+  }
+}
+
+/** The user's own connection, whichever library it is of. Undefined: it is none. */
+export function overSqlite(connection: unknown): SqliteDatabase | undefined {
+  if (isBetterSqlite3(connection)) return overBetterSqlite3(connection)
+  return isNodeSqlite(connection) ? overNodeSqlite(connection) : undefined
+}
+
+function chooseDriver({ driver, busyMs, onStatement }: OpenSqliteOptions): (file: string) => SqliteDatabase {
+  const reasons: string[] = []
+  let cause: unknown
+  if (driver !== 'node:sqlite') {
+    try {
+      loadBetterSqlite3()
+      const verbose = onStatement && { verbose: (sql?: unknown) => onStatement(String(sql)) }
+      return (file) => openBetterSqlite3(file, { timeout: busyMs, ...verbose })
+    } catch (error) {
+      cause = error
+      reasons.push(`better-sqlite3 does not load (${firstLine(error)})`)
+    }
+  }
+  if (driver !== 'better-sqlite3') {
+    try {
+      loadNodeSqlite()
+      return openNodeSqlite
+    } catch (error) {
+      cause ??= error
+      reasons.push(`Node ${process.version} has no node:sqlite`)
+    }
+  }
+  throw new SqliteMissingError(reasons, cause)
+}
+
+function firstLine(error: unknown): string {
+  return String(error instanceof Error ? error.message : error).split('\n', 1)[0]!
+}
