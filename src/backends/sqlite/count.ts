@@ -1,0 +1,79 @@
+import type { At } from '../../core/time.js'
+import type { SqliteValue } from '../../drivers/sqlite/database.js'
+import type { ItemQuery } from '../../ports/ledger.js'
+import { ITEM_STATE_WORDS } from '../../ports/words.js'
+import { homesOf } from './homes.js'
+import type { Statements } from './sql.js'
+import { COMPLETED } from './states.js'
+import type { Tables } from './tables.js'
+
+type Query = Omit<ItemQuery, 'cursor' | 'limit'>
+
+/** How many items fit, counted by the index that `list` walks for the same query. What is over and not yet swept is taken off. */
+export function countOf(sql: Statements, query: Query, now: At): number {
+  const states = query.state === undefined ? [...ITEM_STATE_WORDS.keys()] : [ITEM_STATE_WORDS.indexOf(query.state)]
+  const all = states.reduce((sum, state) => sum + inState(sql, query, state), 0)
+  if (states.at(-1)! < COMPLETED || sql.anyGone.get(now)?.[0] !== 1) return all
+  const { item, named } = sql.tables
+  const { text, values } = conditions(sql.tables, query)
+  const gone = `select count(*) from ${item} i indexed by ${named('item_gone')} where i.gone_at <= ?${text}`
+  return states.reduce((sum, state) => sum - sql.count(`${gone} and i.state = ?`, [now, ...values, state]), all)
+}
+
+function inState(sql: Statements, query: Query, state: number): number {
+  const { item, item_tag } = sql.tables
+  const { tag, ...others } = query
+  const { text, values } = conditions(sql.tables, query)
+  // By item_grouped, and the root by its id.
+  if (query.groupId !== undefined)
+    return (
+      sql.count(`select count(*) from ${item} i where i.group_id <> i.id and i.state = ?${text}`, [state, ...values]) +
+      sql.count(`select count(*) from ${item} i where i.id = ? and i.state = ?${text}`, [
+        query.groupId,
+        state,
+        ...values,
+      ])
+    )
+  // By item_fingerprint or item_class.
+  if (query.fingerprint !== undefined || (tag === undefined && query.class !== undefined))
+    return sql.count(`select count(*) from ${item} i where i.state = ?${text}`, [state, ...values])
+  if (tag === undefined) return inHomes(sql, query, state)
+  // By item_tag_listed. The row of the item is only looked at where something else is asked of it.
+  const rest = conditions(sql.tables, others)
+  const from = rest.text === '' ? `${item_tag} g` : `${item_tag} g cross join ${item} i on i.seq = g.item`
+  return sql.count(`select count(*) from ${from} where g.tag = ? and g.state = ?${rest.text}`, [
+    tag,
+    state,
+    ...rest.values,
+  ])
+}
+
+/** By item_listed, one queue and type after the other. */
+function inHomes(sql: Statements, { queue: ofQueue, type: ofType, before }: Query, state: number): number {
+  const { text, values } = conditions(sql.tables, before === undefined ? {} : { before })
+  const counted = `select count(*) from ${sql.tables.item} i where i.state = ? and i.queue = ? and i.type = ?${text}`
+  let sum = 0
+  for (const [queue, type] of homesOf(sql, state)) {
+    if ((ofQueue !== undefined && ofQueue !== queue) || (ofType !== undefined && ofType !== type)) continue
+    sum += sql.count(counted, [state, queue, type, ...values])
+  }
+  return sum
+}
+
+/** What a query asks of the row of an item, its state apart. */
+function conditions(
+  t: Tables,
+  { type, queue, groupId, class: of, fingerprint, tag, before }: Query,
+): { readonly text: string; readonly values: readonly SqliteValue[] } {
+  const all: readonly (readonly [string, SqliteValue | undefined])[] = [
+    ['i.fingerprint = ?', fingerprint],
+    ['i.class = ?', of],
+    ['i.group_id = ?', groupId],
+    ['i.queue = ?', queue],
+    ['i.type = ?', type],
+    [`exists (select 1 from ${t.item_tag} h where h.item = i.seq and h.tag = ?)`, tag],
+    ['coalesce(i.end_at, i.queue_at) < ?', before],
+  ]
+  const given = all.flatMap(([text, value]) => (value === undefined ? [] : [{ text, value }]))
+  return { text: given.map(({ text }) => ` and ${text}`).join(''), values: given.map(({ value }) => value) }
+}

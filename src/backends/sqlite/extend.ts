@@ -1,0 +1,35 @@
+import { writeEndless } from '../../core/endless-json.js'
+import type { At, Ms } from '../../core/time.js'
+import type { Lease } from '../../ports/item.js'
+import type { Worker } from '../../ports/ledger.js'
+import type { Statements } from './sql.js'
+import { isWellFormed } from './text.js'
+
+export interface Held {
+  readonly lease: Lease
+  readonly started: boolean
+  readonly progress?: string
+}
+
+/** Heartbeats of many leases, with the record of the process that holds them. */
+export function extendLeases(
+  sql: Statements,
+  held: readonly Held[],
+  leaseMs: Ms,
+  me: Worker,
+  maxProgressBytes: number,
+  now: At,
+): ('held' | 'lost' | 'cancelled')[] {
+  const settings = me.settings === undefined ? null : writeEndless(me.settings)
+  sql.putWorker.run(me.id, me.host, me.version, JSON.stringify(me.types), JSON.stringify(me.queues), settings, now)
+  return held.map(({ lease, started, progress }) => {
+    const found = sql.heldRow.get(lease.id, lease.token)
+    if (found === undefined) return 'lost'
+    const [seq, cancelled] = found
+    // The engine has checked the size and told its author; here it only must not pile up.
+    const told =
+      progress !== undefined && progress.length <= maxProgressBytes && isWellFormed(progress) ? progress : null
+    sql.extendItem.run(now + leaseMs, Number(started), now, told, seq)
+    return cancelled === null ? 'held' : 'cancelled'
+  })
+}

@@ -1,0 +1,45 @@
+import type { At } from '../../core/time.js'
+import type { Flow } from '../../ports/ledger.js'
+import { homesOf } from './homes.js'
+import type { Statements } from './sql.js'
+import { COMPLETED, WAITING } from './states.js'
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** What ended after an instant and since when the oldest waits, for each queue and type. */
+export function flowOf(sql: Statements, after: At, now: At): Flow[] {
+  const found = new Map<string, Writable<Flow>>()
+  const flowIn = (queue: string, type: string): Writable<Flow> => {
+    const key = JSON.stringify([queue, type])
+    const flow = found.get(key) ?? { queue, type, completed: 0, failed: 0 }
+    found.set(key, flow)
+    return flow
+  }
+  const add = (rows: ReturnType<typeof sql.ended.all>, sign: 1 | -1): void => {
+    for (const [queue, type, state, count] of rows)
+      flowIn(queue, type)[state === COMPLETED ? 'completed' : 'failed'] += sign * count
+  }
+  add(sql.ended.all(after), 1)
+  add(sql.goneEnded.all(now, after), -1)
+  const paused = new Set(sql.pauses.all().flatMap(([what, name, isOver]) => (isOver === 1 ? [] : [`${what} ${name}`])))
+  for (const [queue, type] of homesOf(sql, WAITING)) {
+    if (paused.has(`queue ${queue}`) || paused.has(`type ${type}`)) continue
+    const oldestDueAt = oldestIn(sql, queue, type)
+    if (oldestDueAt !== undefined) flowIn(queue, type).oldestDueAt = oldestDueAt
+  }
+  return [...found.values()].filter(
+    ({ completed, failed, oldestDueAt }) => completed + failed > 0 || oldestDueAt !== undefined,
+  )
+}
+
+function oldestIn(sql: Statements, queue: string, type: string): At | undefined {
+  let oldest: At | undefined
+  let above = Number.POSITIVE_INFINITY
+  for (;;) {
+    const priority = sql.priorityBelow.get(queue, above)?.[0]
+    if (priority == null) return oldest
+    above = priority
+    const dueAt = sql.oldestDue.get(queue, priority, type)?.[0]
+    if (dueAt !== undefined && (oldest === undefined || dueAt < oldest)) oldest = dueAt
+  }
+}

@@ -1,0 +1,219 @@
+import type { SchemaPlan } from '../../drivers/sqlite/schema.js'
+import type { Tables } from './tables.js'
+
+/** The tables of one backend. A released step stays as it is; what changes comes as another step. */
+export function schemaOf(t: Tables, prefix: string): SchemaPlan {
+  return {
+    component: `work ${prefix}`,
+    steps: [
+      { version: 1, minReader: 1, sql: first(t) },
+      // Programs of the version before go on working: they name the columns that they write.
+      { version: 2, minReader: 1, sql: second(t) },
+    ],
+  }
+}
+
+/**
+ * One table for every item, whatever its state. The indexes that a claim walks are partial: the ready index holds what can be
+ * claimed now and nothing else, so it stays small and fast however many items are scheduled, held or finished.
+ *
+ * state  0 waiting, in the order of item_ready   4 active: leased
+ *        1 scheduled                             5 completed, until gone_at
+ *        2 retrying: scheduled, attempt > 1      6 dead, until gone_at
+ *        3 blocked: held                         7 cancelled, until gone_at
+ * flags  1 some gate waits for it    2 a gate holds it, or has held it   4 a root alone in its group, which it carries
+ *        8 somebody watches it       16 it has tags                      32 it has rows in attempt
+ *
+ * Times are real: SQLite stores those without a fraction as integers, and a clock may have fractions.
+ */
+const first = (t: Tables): string => `
+create table ${t.item} (
+  seq         integer primary key,  -- arrival
+  id          text    not null unique,
+  queue       text    not null,
+  type        text    not null,
+  group_id    text    not null,
+  priority    real    not null,
+  attempt     integer not null,
+  queue_at    real    not null,
+  start_at    real    not null,
+  input       text    not null,
+  rest        text,                 -- what else the envelope holds, as JSON
+  waiter      text,
+  state       integer not null,
+  due_at      real,                 -- null: only its hold can free it
+  wake_at     real,                 -- while it is scheduled, retrying or blocked: when that ends by itself
+  hold_by     text,
+  hold_key    text,
+  gate_met    integer,
+  flags       integer not null,
+  token       text,
+  settled_by  text,                 -- the token that settled it last: a repeated commit is known by it
+  fence       integer not null default 0,
+  lease_until real,
+  worker      text,
+  run_at      real,
+  lapses      integer not null default 0,
+  crashes     integer not null default 0,
+  deliveries  integer not null default 0,
+  cancelled   text,                 -- why it is to be cancelled
+  progress    text,
+  ending      text,
+  class       text,
+  fingerprint text,                 -- of its last attempt
+  outcome     text,                 -- result or error
+  end_at      real,
+  gone_at     real,
+  -- A run that simply succeeded is remembered here and needs no row in attempt.
+  ran_attempt integer,
+  ran_from    real,
+  ran_to      real,
+  ran_by      text,
+  -- The value of a group that lives on its root.
+  group_value   text,
+  group_final   integer not null default 0,
+  group_version integer not null default 0
+) strict;
+create index ${t.named('item_ready')} on ${t.item} (queue, priority desc, due_at, seq) where state = 0;
+create index ${t.named('item_later')} on ${t.item} (queue, wake_at) where wake_at is not null;
+create index ${t.named('item_leased')} on ${t.item} (queue, lease_until) where state = 4;
+create index ${t.named('item_gone')} on ${t.item} (gone_at) where gone_at is not null;
+create index ${t.named('item_listed')} on ${t.item} (state, queue, type, seq);
+create index ${t.named('item_grouped')} on ${t.item} (group_id, seq) where group_id <> id;
+create index ${t.named('item_paused')} on ${t.item} (hold_key) where hold_by = 'pause';
+create index ${t.named('item_class')} on ${t.item} (class, state, seq) where class is not null;
+create index ${t.named('item_fingerprint')} on ${t.item} (fingerprint, state, seq) where fingerprint is not null;
+
+create table ${t.item_tag} (
+  item  integer not null,
+  tag   text    not null,
+  state integer not null,           -- that of its item, moved with it
+  primary key (item, tag)
+) strict, without rowid;
+create index ${t.named('item_tag_listed')} on ${t.item_tag} (tag, state, item);
+
+create table ${t.attempt} (
+  item        integer not null,
+  n           integer not null,     -- from 1, in the order in which they ended
+  attempt     integer not null,
+  started_at  real    not null,
+  ended_at    real    not null,
+  worker      text    not null,
+  class       text,
+  rule        text,
+  error       text,
+  fingerprint text,
+  primary key (item, n)
+) strict, without rowid;
+
+-- A group whose root is not alone in it, or does not give it its name.
+create table ${t.item_group} (
+  id         text primary key,
+  open       integer not null,
+  value      text,
+  final      integer not null,
+  version    integer not null,
+  is_watched integer not null,
+  gone_at    real                   -- once it has closed: kept as long as the item that closed it
+) strict, without rowid;
+create index ${t.named('item_group_gone')} on ${t.item_group} (gone_at) where gone_at is not null;
+
+create table ${t.gate} (
+  key   text primary key,
+  holds text    not null,
+  need  integer not null,
+  left  integer not null,           -- members that have not ended
+  of    text    not null
+) strict, without rowid;
+create index ${t.named('gate_holds')} on ${t.gate} (holds);
+
+-- A member that its gate still waits for. The row goes when the gate is told, so that nobody is counted twice.
+create table ${t.gate_member} (
+  gate   text not null,
+  member text not null,
+  primary key (gate, member)
+) strict, without rowid;
+create index ${t.named('gate_member_member')} on ${t.gate_member} (member);
+
+-- Inboxes that asked to be told, beside the waiter that an item carries. kind: i item, g group.
+create table ${t.watcher} (
+  kind  text not null,
+  id    text not null,
+  inbox text not null,
+  primary key (kind, id, inbox)
+) strict, without rowid;
+
+-- is_over: resumed, and what it held is being freed step by step.
+create table ${t.pause} (
+  what    text    not null,
+  name    text    not null,
+  is_over integer not null,
+  primary key (what, name)
+) strict, without rowid;
+
+create table ${t.schedule} (name text primary key, spec text not null, next_at real not null) strict, without rowid;
+
+create table ${t.worker} (
+  id      text primary key,
+  host    text not null,
+  version text not null,
+  types   text not null,
+  queues  text not null,
+  seen_at real not null
+) strict, without rowid;
+
+create table ${t.audit} (seq integer primary key, at real not null, who text not null, why text not null, what text not null) strict;
+
+-- What other processes are told: an inbox that has news (kind i), a published message (kind p). Kept for a minute.
+create table ${t.signal} (
+  seq    integer primary key autoincrement,
+  at     real not null,
+  sender text not null,
+  kind   text not null,
+  name   text not null,
+  body   text not null
+) strict;
+
+-- What came through the plain queue port.
+create table ${t.message} (
+  seq         integer primary key,
+  queue       text    not null,
+  body        text    not null,
+  priority    real    not null,
+  due_at      real    not null,
+  dedupe_key  text,
+  delivery    integer not null default 1,
+  token       text,
+  lease_until real
+) strict;
+create index ${t.named('message_ready')} on ${t.message} (queue, priority desc, due_at, seq) where token is null;
+create index ${t.named('message_leased')} on ${t.message} (queue, lease_until) where token is not null;
+create unique index ${t.named('message_token')} on ${t.message} (token) where token is not null;
+create unique index ${t.named('message_dedupe')} on ${t.message} (queue, dedupe_key) where dedupe_key is not null;
+
+create table ${t.dead_letter} (
+  seq   integer primary key,
+  queue text not null,
+  body  text not null,
+  error text not null,
+  at    real not null
+) strict;
+
+create table ${t.setting} (name text primary key, value text not null) strict, without rowid;
+
+create table ${t.kv} (key text primary key, value text not null, gone_at real) strict, without rowid;
+create index ${t.named('kv_gone')} on ${t.kv} (gone_at) where gone_at is not null;
+`
+
+/**
+ * What people ask for: how workers are set up, what ended lately, what failed alike, what was lost. The first index grows with
+ * every end, at its right edge only; the second holds what died of a failure; the third is empty where all is sound.
+ */
+const second = (t: Tables): string => `
+alter table ${t.worker} add column settings text;  -- JSON
+create index ${t.named('item_ended')} on ${t.item} (end_at, state, queue, type) where end_at is not null;
+create index ${t.named('item_failures')} on ${t.item} (fingerprint, class, type, end_at, gone_at)
+  where state = 6 and fingerprint is not null;
+create index ${t.named('item_stray')} on ${t.item} (seq)
+  where (state = 4 and lease_until is null) or (state in (1, 2, 3) and wake_at is null and hold_by is null);
+`

@@ -1,0 +1,52 @@
+import type { FailureClass } from '../../core/failure.js'
+import type { At } from '../../core/time.js'
+import type { Ending, EnvelopeHead, Hold } from '../../ports/item.js'
+import type { ItemView } from '../../ports/ledger.js'
+import { withRest } from './columns.js'
+import type { ViewRow } from './sql.js'
+import { statusOf } from './states.js'
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
+/** The item as people and waiters see it. Undefined: its time is over. */
+export function viewOf(row: ViewRow, now: At): ItemView | undefined {
+  const [id, type, groupId, queueAt, startAt, attempt, priority, waiter, rest, queue, state, dueAt, holdBy, holdKey] =
+    row
+  const [worker, leaseUntil, runAt, ending, klass, outcome, endAt, progress, lapses, crashes, goneAt] = row.slice(
+    14,
+  ) as [
+    ViewRow[14],
+    ViewRow[15],
+    ViewRow[16],
+    ViewRow[17],
+    ViewRow[18],
+    ViewRow[19],
+    ViewRow[20],
+    ViewRow[21],
+    ViewRow[22],
+    ViewRow[23],
+    ViewRow[24],
+  ]
+  if (goneAt !== null && goneAt <= now) return undefined
+  const status = statusOf(state)
+  const head: EnvelopeHead = { id, type, groupId, queueAt, startAt, attempt, priority }
+  const view: Writable<ItemView> = { envelope: withRest(head, waiter, rest), queue, status, lapses, crashes }
+  if (ending !== null) view.ending = ending as Ending
+  if (klass !== null) view.class = klass as FailureClass
+  if (status === 'pending') {
+    // A hold ends with its time; a pause has none.
+    if (holdBy !== null && (holdBy === 'pause' || dueAt === null || dueAt > now))
+      view.hold = { by: holdBy as Hold['by'], key: holdKey ?? '' }
+    if (dueAt !== null) view.dueAt = dueAt
+  }
+  if (worker !== null) view.holder = worker
+  if (leaseUntil !== null) view.leaseUntil = leaseUntil
+  if (runAt !== null) view.runAt = runAt
+  if (status === 'success' && outcome !== null) view.result = outcome
+  if (status === 'dead' && outcome !== null) view.error = outcome
+  if (endAt !== null) view.endAt = endAt
+  if (progress !== null) view.progress = progress
+  // An end clears it.
+  if (row[26] !== null) view.cancelled = row[26]
+  return view
+}

@@ -1,0 +1,108 @@
+import Database from 'better-sqlite3'
+import { afterEach, describe, expect, it } from 'vitest'
+import { sqliteBackend } from '../../../src/backends/sqlite/index.js'
+import { createWork, defineWork, memoryBackend } from '../../../src/index.js'
+import { temporaryFile } from './open-file.js'
+
+const closing: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+const mail = defineWork('mail', async (to: string, ctx) => ctx.result(`sent to ${to}`))
+
+/** A user's program: its own tables, and a work system in the same file. */
+async function program() {
+  const file = temporaryFile()
+  const backend = sqliteBackend({ file })
+  const work = createWork({ backend, work: [mail] as const })
+  closing.push(
+    () => backend.close(),
+    () => work.stop(),
+  )
+  // The tables of the backend are made with its first call.
+  await backend.store.get('anything')
+  const db = new Database(file)
+  closing.push(() => void db.close())
+  db.exec('create table orders (id text primary key)')
+  const orders = () => db.prepare('select id from orders').pluck().all()
+  return { db, work, orders, file, backend }
+}
+
+describe("work enqueued in the user's own transaction", () => {
+  it('runs once the transaction has committed', async () => {
+    const { db, work, orders } = await program()
+
+    const handle = db.transaction(() => {
+      db.prepare('insert into orders values (?)').run('o-1')
+      return { handle: work.enqueue(mail('ada'), { tx: db }) }
+    })()
+
+    expect(await handle.handle.accepted()).toMatchObject({ kind: 'created' })
+    expect(await handle.handle.result()).toBe('sent to ada')
+    expect(orders()).toEqual(['o-1'])
+  })
+
+  it('does not exist when the transaction rolls back', async () => {
+    const { db, work, orders } = await program()
+    const ids: string[] = []
+
+    expect(() =>
+      db.transaction(() => {
+        db.prepare('insert into orders values (?)').run('o-1')
+        ids.push(work.enqueue(mail('ada'), { tx: db }).id)
+        throw new Error('no stock')
+      })(),
+    ).toThrow('no stock')
+
+    expect(orders()).toEqual([])
+    expect(await work.list()).toEqual([])
+    expect(db.prepare('select count(*) from millrace_item where id = ?').pluck().get(ids[0])).toBe(0)
+  })
+
+  it('takes the transaction down with it when it cannot be accepted', async () => {
+    const { db, work, orders } = await program()
+
+    expect(() =>
+      db.transaction(() => {
+        db.prepare('insert into orders values (?)').run('o-1')
+        void work.enqueue(mail('x'.repeat(2_000_000)), { tx: db })
+      })(),
+    ).toThrow(expect.objectContaining({ code: 'TOO_LARGE' }))
+
+    expect(orders()).toEqual([])
+  })
+
+  it('is refused outside of a transaction, on another file, and for what is no database', async () => {
+    const { db, work } = await program()
+    const elsewhere = new Database(temporaryFile())
+    closing.push(() => void elsewhere.close())
+    const bad = expect.objectContaining({ code: 'BAD_TRANSACTION' })
+
+    expect(() => work.enqueue(mail('ada'), { tx: db })).toThrow(bad)
+    expect(() => elsewhere.transaction(() => work.enqueue(mail('ada'), { tx: elsewhere }))()).toThrow(bad)
+    for (const tx of ['tx', {}, 7]) expect(() => work.enqueue(mail('ada'), { tx })).toThrow(bad)
+    expect(await work.list()).toEqual([])
+  })
+
+  it('is refused by a backend that shares no database, by name', () => {
+    const work = createWork({ backend: memoryBackend(), work: [mail] as const, autoStart: false })
+
+    expect(() => work.enqueue(mail('ada'), { tx: {} })).toThrow(expect.objectContaining({ code: 'NOT_SUPPORTED' }))
+  })
+
+  it('says what to do when the file has no tables yet', async () => {
+    const file = temporaryFile()
+    const backend = sqliteBackend({ file })
+    const work = createWork({ backend, work: [mail] as const, autoStart: false })
+    const db = new Database(file)
+    closing.push(
+      () => void db.close(),
+      () => backend.close(),
+    )
+
+    expect(() => db.transaction(() => void work.enqueue(mail('ada'), { tx: db }))()).toThrow(
+      expect.objectContaining({ code: 'BAD_TRANSACTION', message: expect.stringContaining('no tables') }),
+    )
+  })
+})

@@ -1,0 +1,122 @@
+import Database from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import { schemaOf } from '../../../src/backends/sqlite/schema.js'
+import { tablesOf } from '../../../src/backends/sqlite/tables.js'
+import { openSqlite } from '../../../src/drivers/sqlite/open.js'
+import { migrate } from '../../../src/drivers/sqlite/schema.js'
+import type { Ledger } from '../../../src/ports/ledger.js'
+import { fillWithDead, QUESTIONS } from '../dead-heap.js'
+import { ask, enqueue, finish, item, START } from '../settlements.js'
+import { ledgerOn, openFile, temporaryFile } from './open-file.js'
+
+const release = (ledger: Ledger, id: string, status: 'pending' | 'running') =>
+  ledger.commit([{ guard: { by: 'status', id, in: [status] }, effects: [{ do: 'release', id, delayMs: 0 }] }])
+
+const straysOf = async (ledger: Ledger) =>
+  (await ledger.inspect!.strays!({ limit: 10 })).items.map(({ envelope }) => envelope.id)
+
+describe('what people ask of a heap of dead items', () => {
+  it('loads no payload, and finds its rows by indexes', async () => {
+    const file = temporaryFile()
+    const said: string[] = []
+    let isListening = false
+    const backend = openFile({
+      file,
+      prefix: '',
+      driver: 'better-sqlite3',
+      onStatement: (sql) => void (isListening && said.push(sql)),
+    })
+    const ledger = ledgerOn(backend)
+    await fillWithDead(ledger, 300)
+    isListening = true
+    for (const put of Object.values(QUESTIONS)) await put(ledger)
+    const queries = [{ before: START }, { class: 'poison' }, { queue: 'default' }, { groupId: 'd1' }] as const
+    for (const query of queries) {
+      await ledger.inspect!.count!(query)
+      await ledger.inspect!.list({ ...query, limit: 10 })
+    }
+    await backend.close()
+
+    const selects = said.filter((sql) => /^\s*select/i.test(sql))
+    expect(selects.length).toBeGreaterThan(50)
+    // Texts are quoted in what is told: what is left names columns.
+    const columns = selects.map((sql) => sql.replace(/'(?:[^']|'')*'/g, "''"))
+    expect(columns.filter((sql) => /\binput\b|\*(?!\))|select i\.\*/.test(sql))).toEqual([])
+
+    const db = new Database(file)
+    const scans = new Set(
+      selects.flatMap((sql) =>
+        (db.prepare(`explain query plan ${sql}`).all() as { readonly detail: string }[])
+          .map(({ detail }) => detail)
+          .filter((detail) => /^SCAN (?:item|i|attempt|a|g|item_tag)\b/.test(detail)),
+      ),
+    )
+    db.close()
+    // Counts of everything are made from an index alone.
+    expect([...scans]).toEqual(['SCAN item USING COVERING INDEX item_listed'])
+  })
+})
+
+describe('an item that was lost', () => {
+  it('is found, and freed by a release', async () => {
+    const file = temporaryFile()
+    const backend = openFile({ file, prefix: '', now: () => START })
+    const ledger = ledgerOn(backend)
+    await ledger.commit([
+      enqueue(item('leaseless')),
+      enqueue(item('dueless', { priority: -1 }), { delayMs: 60_000 }),
+      enqueue(item('sound'), { delayMs: 60_000 }),
+    ])
+    await ledger.claim(ask(1))
+    expect(await straysOf(ledger)).toEqual([])
+
+    const db = new Database(file)
+    db.exec("update item set token = null, lease_until = null where id = 'leaseless'")
+    db.exec("update item set due_at = null, wake_at = null where id = 'dueless'")
+    db.close()
+    expect((await straysOf(ledger)).toSorted()).toEqual(['dueless', 'leaseless'])
+    expect((await ledger.claim(ask(10))).items).toEqual([])
+
+    expect(await release(ledger, 'leaseless', 'running')).toMatchObject([{ kind: 'applied' }])
+    expect(await release(ledger, 'dueless', 'pending')).toMatchObject([{ kind: 'applied' }])
+    expect(await straysOf(ledger)).toEqual([])
+    const { items } = await ledger.claim(ask(10))
+    expect(items.map(({ lease }) => lease.id)).toEqual(['leaseless', 'dueless'])
+    expect(await ledger.commit(items.map((claimed) => finish(claimed)))).toMatchObject([
+      { kind: 'applied' },
+      { kind: 'applied' },
+    ])
+    await backend.close()
+  })
+})
+
+describe('a file of the version before', () => {
+  it('is brought up to date with all that it holds, and its own version still writes to it', async () => {
+    const file = temporaryFile()
+    const tables = tablesOf('')
+    const { component, steps } = schemaOf(tables, '')
+    const old = openSqlite(file, { busyMs: 1_000, synchronous: 'normal' })
+    migrate(old, { component, steps: steps.slice(0, 1) }, true)
+    const putWorker =
+      "insert into worker (id, host, version, types, queues, seen_at) values (?, 'h', '1', '[]', '[]', ?)"
+    old.prepare(putWorker).run('before', START)
+    old.exec(`insert into item (id, queue, type, group_id, priority, attempt, queue_at, start_at, input, state, flags, class,
+      fingerprint, outcome, ending, end_at, gone_at)
+      values ('d', 'default', 't', 'g', 0, 1, 1, 1, 'null', 6, 0, 'retryable', 'f', 'Error: x', 'exhausted', ${START}, ${2 * START})`)
+
+    const backend = openFile({ file, prefix: '', now: () => START })
+    const { inspect } = ledgerOn(backend)
+    expect(await inspect!.failures!(10)).toMatchObject([{ fingerprint: 'f', dead: 1, sample: { id: 'd' } }])
+    expect(await inspect!.flow!(1_000)).toMatchObject([{ queue: 'default', type: 't', failed: 1 }])
+    old.prepare(putWorker).run('after', START)
+    const workers = await inspect!.workers()
+    expect(workers.map(({ id, settings }) => [id, settings])).toEqual([
+      ['after', undefined],
+      ['before', undefined],
+    ])
+    // What the old version checks before it works.
+    migrate(old, { component, steps: steps.slice(0, 1) }, false)
+    old.close()
+    await backend.close()
+  })
+})

@@ -1,0 +1,111 @@
+import Database from 'better-sqlite3'
+import { describe, expect, it } from 'vitest'
+import { statementTexts } from '../../../src/backends/sqlite/sql.js'
+import { tablesOf } from '../../../src/backends/sqlite/tables.js'
+import { openFile, temporaryFile } from './open-file.js'
+
+type Name = keyof ReturnType<typeof statementTexts>
+
+/** What each statement that runs often, or over many rows, must find its rows by. */
+const BY: Readonly<Partial<Record<Name, readonly string[]>>> = {
+  itemRow: ['sqlite_autoindex_item_1 (id=?)'],
+  endItem: ['INTEGER PRIMARY KEY (rowid=?)'],
+  finishItem: ['INTEGER PRIMARY KEY (rowid=?)'],
+  retryItem: ['INTEGER PRIMARY KEY (rowid=?)'],
+  heldRow: ['sqlite_autoindex_item_1 (id=?)'],
+  lapsed: ['item_leased (queue=? AND lease_until<?)'],
+  reclaim: ['INTEGER PRIMARY KEY (rowid=?)', 'item_leased (queue=? AND lease_until<?)'],
+  promote: ['INTEGER PRIMARY KEY (rowid=?)', 'item_later (queue=? AND wake_at<?)'],
+  ready: ['item_ready (queue=?)'],
+  lease: ['INTEGER PRIMARY KEY (rowid=?)', 'item_ready (queue=?)'],
+  anyReady: ['item_listed (state=? AND queue=?)', 'item_later (queue=? AND wake_at<?)', 'message_ready (queue=?)'],
+  nextDue: ['item_later (queue=? AND wake_at>?)'],
+  freePaused: ['INTEGER PRIMARY KEY (rowid=?)', 'item_paused (hold_key=?)'],
+  group: ['PRIMARY KEY (id=?)'],
+  alone: ['sqlite_autoindex_item_1 (id=?)'],
+  watchers: ['PRIMARY KEY (kind=? AND id=?)'],
+  gatesOf: ['gate_member_member (member=?)'],
+  gatesHolding: ['gate_holds (holds=?)'],
+  attempts: ['PRIMARY KEY (item=?)'],
+  signals: ['INTEGER PRIMARY KEY (rowid>?)'],
+  nextType: ['item_listed (state=? AND queue=? AND type>?)'],
+  nextQueue: ['item_listed (state=? AND queue>?)'],
+  listed: ['item_listed (state=? AND queue=? AND type=? AND seq<?)'],
+  listedByTag: ['item_tag_listed (tag=? AND state=? AND item<?)'],
+  listedByClass: ['item_class (class=? AND state=? AND seq<?)'],
+  listedByFingerprint: ['item_fingerprint (fingerprint=? AND state=? AND seq<?)'],
+  listedByGroup: ['item_grouped (group_id=? AND seq<?)'],
+  queueWithDue: ['item_later (queue>?)'],
+  goneCounts: ['item_gone (gone_at<?)'],
+  ended: ['COVERING INDEX item_ended (end_at>?)'],
+  goneEnded: ['item_gone (gone_at<?)'],
+  priorityBelow: ['COVERING INDEX item_ready (queue=? AND priority<?)'],
+  oldestDue: ['item_ready (queue=? AND priority=?)'],
+  failures: ['COVERING INDEX item_failures', 'item_listed (state=?)', 'PRIMARY KEY (item=? AND n=?)'],
+  deadSample: ['COVERING INDEX item_failures (fingerprint=? AND class=? AND type=?)'],
+  retryingSample: ['item_fingerprint (fingerprint=? AND state=?)'],
+  strays: ['item_stray (seq<?)'],
+  anyGone: ['item_gone (gone_at<?)'],
+  goneItems: ['item_gone (gone_at<?)'],
+  goneGroups: ['item_group_gone (gone_at<?)'],
+  sweepKeys: ['PRIMARY KEY (key=?)', 'kv_gone (gone_at<?)'],
+  readyMessages: ['message_ready (queue=?)'],
+  foreignBodies: ['message_ready (queue=?)'],
+  heartbeat: ['message_token (token=?)'],
+  ack: ['message_token (token=?)'],
+  fail: ['message_token (token=?)'],
+  get: ['PRIMARY KEY (key=?)'],
+}
+
+/** Statements that read a whole index or table on purpose, each with its reason. */
+const SCANS: Readonly<Partial<Record<Name, string>>> = {
+  pauses: 'the table holds what people have paused: a handful',
+  schedules: 'people ask for all of them',
+  log: 'the newest first, from the end of the table',
+  counts: 'counts what is there, from the index alone',
+  failures: 'groups all that died of a failure, from the index alone',
+  sweepSignals: 'the oldest first, a few at a time',
+  sweepDeadLetters: 'the oldest first, a few at a time',
+  sweepWorkers: 'the table holds the processes of the last hour',
+  sweepAudit: 'the oldest, by their number',
+  deadLetters: 'people ask for all of them',
+  anyMember: 'looks at one row',
+  workers: 'the table holds the processes of the last hour',
+}
+
+/** What is sorted or grouped when people ask: what ended in a window, what is over and not yet swept, groups of failures. */
+const GROUPED: readonly Name[] = ['goneCounts', 'ended', 'goneEnded', 'failures', 'retryingSample']
+
+async function plans(): Promise<ReadonlyMap<Name, readonly string[]>> {
+  const file = temporaryFile()
+  const backend = openFile({ file, prefix: '' })
+  await backend.store.get('anything')
+  await backend.close()
+  const db = new Database(file)
+  const found = new Map<Name, readonly string[]>()
+  for (const [name, sql] of Object.entries(statementTexts(tablesOf('')))) {
+    const params = Array.from({ length: sql.match(/\?/g)?.length ?? 0 }, () => 1)
+    const rows = db.prepare(`explain query plan ${sql}`).all(...params) as { readonly detail: string }[]
+    found.set(
+      name as Name,
+      rows.map(({ detail }) => detail),
+    )
+  }
+  db.close()
+  return found
+}
+
+describe('the statements of the SQLite backend', () => {
+  it('find their rows by an index, and sort nothing', async () => {
+    const all = await plans()
+
+    for (const [name, details] of all) {
+      const text = details.join('\n')
+      if (!GROUPED.includes(name)) expect(text, name).not.toMatch(/TEMP B-TREE(?! FOR DISTINCT)/)
+      if (!(name in SCANS)) expect(text, name).not.toMatch(/\bSCAN (?!CONSTANT ROW)/)
+      for (const by of BY[name] ?? []) expect(text, name).toContain(by)
+    }
+    expect(Object.keys(BY).every((name) => all.has(name as Name))).toBe(true)
+    expect(Object.keys(SCANS).every((name) => all.has(name as Name))).toBe(true)
+  })
+})
