@@ -1,0 +1,80 @@
+import { OptionTypeError } from '../../core/options.js'
+import { PostgresDriver } from '../../drivers/postgres/index.js'
+import { withHidden } from '../../ports/hidden.js'
+import { own } from '../../ports/native.js'
+import type { Backend, Queue } from '../../ports/ports.js'
+import { checkText } from './checks.js'
+import { Connection } from './connection.js'
+import { postgresLedger } from './ledger.js'
+import { Names } from './names.js'
+import { type PostgresBackendOptions, resolveOptions } from './options.js'
+import { type PostgresPubSub, pubsubPort } from './pubsub-port.js'
+import { type PostgresQueue, queuePort } from './queue-port.js'
+import { Signals } from './signals.js'
+import { type PostgresStore, storePort } from './store-port.js'
+
+const DEFAULT_QUEUE = 'default'
+const LONGEST_NAME = 1_000
+
+/** Three ports on one schema, made together, and a native ledger behind them. */
+export interface PostgresBackend extends Backend {
+  readonly queue: PostgresQueue
+  readonly pubsub: PostgresPubSub
+  readonly store: PostgresStore
+  named(queue: string): PostgresQueue
+  /** Creates or migrates the schema now, instead of when it is first used. */
+  migrate(): Promise<void>
+  /** Ends the connections that this backend opened. A pool that was given stays open. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * Everything in one schema of a PostgreSQL database: for fleets that have one already, and for enqueuing in the same
+ * transaction as your own writes. It returns at once and connects when it is first used; the schema is created and migrated
+ * then, under a lock.
+ *
+ * The server's time decides what is due and which lease has ended, so that workers whose clocks differ cannot take each
+ * other's items.
+ *
+ * @example
+ * ```ts
+ * const backend = postgresBackend({ connectionString: 'postgres://app@localhost/shop', schema: 'work' })
+ * const work = createWork({ backend, work: [sendInvoice] as const })
+ * ```
+ */
+export function postgresBackend(options: PostgresBackendOptions): PostgresBackend {
+  const resolved = resolveOptions(options)
+  const { schema, maxItemBytes } = resolved
+  const driver = new PostgresDriver(resolved)
+  const connection = new Connection(driver, schema, resolved.migrate, resolved.now)
+  const names = new Names(connection)
+  const signals = new Signals(driver, connection.channel)
+  const ports = new Map<string, PostgresQueue>()
+  const queuesByPort = new Map<Queue, string>()
+  const named = (name: string): PostgresQueue => {
+    if (typeof name !== 'string' || name === '') throw new OptionTypeError('named(queue)', 'a non-empty string', name)
+    checkText('named', 'queue', name, LONGEST_NAME)
+    let port = ports.get(name)
+    if (port === undefined) {
+      port = queuePort(connection, names, name, maxItemBytes)
+      ports.set(name, port)
+      queuesByPort.set(port, name)
+    }
+    return port
+  }
+  const queue = named(DEFAULT_QUEUE)
+  const store = storePort(connection, maxItemBytes)
+  const pubsub = pubsubPort(connection)
+  own({
+    queues: queuesByPort,
+    pubsub,
+    store,
+    open: () => postgresLedger(connection, names, signals, maxItemBytes),
+  })
+  const close = (): Promise<void> => driver.close()
+  const migrate = async (): Promise<void> => {
+    await connection.ready()
+  }
+  return withHidden({ queue, pubsub, store }, { named, migrate, close, [Symbol.asyncDispose]: close })
+}

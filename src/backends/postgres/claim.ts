@@ -1,0 +1,159 @@
+import { newToken } from '../../core/ids.js'
+import type { At } from '../../core/time.js'
+import { readEnvelope } from '../../ports/envelope.js'
+import type { Claimed } from '../../ports/item.js'
+import type { ClaimAsk, ClaimReply } from '../../ports/ledger.js'
+import type { Settlement } from '../../ports/settlement.js'
+import type { Committer } from './commit.js'
+import type { Connection } from './connection.js'
+import { wholeMs } from './durations.js'
+import { fromColumns } from './envelope-columns.js'
+import type { Names } from './names.js'
+
+/** How many lapsed leases and due items one claim brings back. */
+const STEP = 1_000
+const MOST = 10_000
+
+const CALL = 'select * from {schema}.claim_ready($1, $2, $3, $4, $5, $6, $7, $8)'
+const TAKE = 'select * from {schema}.take_messages($1, $2, $3)'
+
+/** The columns of `claim_ready`, in its order. */
+type ClaimRow = [
+  id: string,
+  home: number,
+  groupId: string | null,
+  priority: number,
+  attempt: number,
+  queueAt: number,
+  startAt: number | null,
+  input: string,
+  rest: string | null,
+  fence: number,
+  lapses: number,
+  crashes: number,
+  deliveries: number,
+  gateMet: boolean | null,
+  started: boolean,
+  cancelled: string | null,
+]
+
+type Unreadable = NonNullable<ClaimReply['unreadable']>[number]
+
+/** Claims items; bodies that came past the ledger become items on the way. */
+export class Claimer {
+  readonly #connection: Connection
+  readonly #names: Names
+  readonly #committer: Committer
+
+  constructor(connection: Connection, names: Names, committer: Committer) {
+    this.#connection = connection
+    this.#names = names
+    this.#committer = committer
+  }
+
+  async claim(ask: ClaimAsk): Promise<ClaimReply> {
+    await this.#connection.in('native')
+    const first = await this.#claim(ask)
+    if (!first.hasRaw) return first.reply
+    const unreadable: Unreadable[] = []
+    for (const { queue } of ask.from) unreadable.push(...(await this.#adopt(queue)))
+    const left = ask.from.map(({ queue, max }) => ({
+      queue,
+      max: max - first.reply.items.filter(({ lease }) => lease.queue === queue).length,
+    }))
+    const startNow = Math.max(0, ask.startNow - first.reply.items.length)
+    const { reply } = await this.#claim({ ...ask, from: left, startNow })
+    return {
+      ...first.reply,
+      ...reply,
+      items: [...first.reply.items, ...reply.items],
+      ...(unreadable.length === 0 ? {} : { unreadable }),
+    }
+  }
+
+  async #claim(ask: ClaimAsk): Promise<{ readonly reply: ClaimReply; readonly hasRaw: boolean }> {
+    const { driver, sql } = await this.#connection.ready()
+    const queues: number[] = []
+    const most: number[] = []
+    for (const { queue, max } of ask.from) {
+      queues.push(await this.#names.queueNo(queue))
+      most.push(Math.max(0, Math.min(MOST, Math.floor(max))))
+    }
+    const token = newToken()
+    const leaseMs = wholeMs(ask.leaseMs)
+    const startNow = Math.max(0, Math.min(MOST, Math.floor(ask.startNow)))
+    const rows = await driver.query<ClaimRow>(
+      sql('claim', CALL, [this.#connection.now(), token, leaseMs, ask.worker, startNow, STEP, queues, most]),
+    )
+    const [, , , , , at, due, cutOff, , removed, , , , hasRaw, more] = rows.pop()!
+    const until = at + leaseMs
+    const items: Claimed[] = []
+    for (const [i, row] of rows.entries()) items.push(await this.#claimed(row, `${token}.${i + 1}`, until))
+    const crashed: string[] = []
+    // Numbers with commas between, where an item has its input.
+    for (const home of (cutOff as string | null)?.split(',') ?? []) {
+      crashed.push((await this.#names.place(Number(home))).type)
+    }
+    const reply = {
+      items,
+      more: more || hasRaw === true,
+      at,
+      ...(due === null ? {} : { nextDueAt: due }),
+      ...(crashed.length === 0 ? {} : { crashed }),
+      ...(removed > 0 ? { removed } : {}),
+    }
+    return { reply, hasRaw: hasRaw === true }
+  }
+
+  async #claimed(row: ClaimRow, token: string, until: At): Promise<Claimed> {
+    const [id, home, groupId, priority, attempt, queueAt, startAt, input, rest, fence] = row
+    const { queue, type } = this.#names.knownPlace(home) ?? (await this.#names.place(home))
+    const columns = { id, type, groupId: groupId ?? id, input, queueAt, startAt: startAt ?? 0, attempt, priority }
+    const cancelled = row[15]
+    const claimed = {
+      lease: { id, queue, token, fence, until },
+      envelope: fromColumns(columns, rest),
+      lapses: row[10],
+      crashes: row[11],
+      deliveries: row[12],
+      started: row[14],
+      ...(cancelled === null ? {} : { cancelled }),
+    }
+    const met = row[13]
+    return met === null ? claimed : { ...claimed, gate: { met } }
+  }
+
+  /** Bodies leave the plain queue and become items in one transaction; those that are no envelopes are reported. */
+  async #adopt(queue: string): Promise<readonly Unreadable[]> {
+    const { driver, sql } = await this.#connection.ready()
+    const queueNo = await this.#names.queueNo(queue)
+    for (;;) {
+      let unknown: { readonly queue: string; readonly type: string }[] = []
+      const adopted = await driver.transaction(async (tx) => {
+        const rows = await tx.query<[string]>(sql('take', TAKE, [this.#connection.now(), queueNo, STEP]))
+        const unreadable: Unreadable[] = []
+        const batch: Settlement[] = []
+        unknown = []
+        for (const [body] of rows) {
+          const item = readEnvelope(body)
+          if (item === undefined) unreadable.push({ queue, body })
+          else if (this.#names.home(queue, item.type) === undefined) unknown.push({ queue, type: item.type })
+          else batch.push({ guard: { by: 'absent', id: item.id }, effects: [{ do: 'push', item, queue, delayMs: 0 }] })
+        }
+        // Numbers are asked for outside: the connection of this transaction may be the only one. Nothing is taken then.
+        if (unknown.length > 0) await tx.query({ name: '', text: 'rollback' })
+        else if (batch.length > 0) {
+          await this.#committer.commit(batch, {
+            callText: async (call, text) => {
+              const [row] = await tx.query<[string]>({ name: '', text: `select ${call}($1)`, values: [text] })
+              return row![0]
+            },
+          })
+        }
+        return unreadable
+      })
+      if (unknown.length === 0) return adopted
+      await this.#names.learn(unknown)
+    }
+  }
+}

@@ -1,0 +1,212 @@
+import type { EnlistedTransaction, SqlValue } from '../../drivers/postgres/index.js'
+import { quoteIdentifier } from '../../drivers/postgres/index.js'
+import type { CommitResult, Settlement } from '../../ports/settlement.js'
+import type { Connection } from './connection.js'
+import { type EncodedBatch, encodeBatch } from './encode.js'
+import { Housekeeping } from './housekeeping.js'
+import type { Names } from './names.js'
+import { refusalOf } from './refusal.js'
+
+/** So many settlements go into one statement: their places are numbered in twenty bits. */
+const MOST_AT_ONCE = 1_000
+
+const CALL = `select {schema}.commit_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
+
+/** Commits batches: through our own connections, or inside a transaction of the user. */
+export class Committer {
+  readonly #connection: Connection
+  readonly #names: Names
+  readonly #maxItemBytes: number
+  readonly #housekeeping: Housekeeping
+
+  constructor(connection: Connection, names: Names, maxItemBytes: number) {
+    this.#connection = connection
+    this.#names = names
+    this.#maxItemBytes = maxItemBytes
+    this.#housekeeping = new Housekeeping(connection)
+  }
+
+  async commit(batch: readonly Settlement[], tx?: EnlistedTransaction): Promise<readonly CommitResult[]> {
+    await this.#connection.in('native')
+    const results: (CommitResult | undefined)[] = batch.map((settlement) => this.#refused(settlement))
+    const first = new Map<string, number>()
+    // The same guard twice: the second answers what it would answer after the first. Where that may be a conflict, which
+    // leaves everything as it was, only the database can tell.
+    const same = batch.map((settlement, i) => {
+      const key = results[i] === undefined ? keyOf(settlement) : undefined
+      const known = key === undefined ? undefined : first.get(key)
+      if (key === undefined || (known !== undefined && !mayConflict(batch[known]!))) return known
+      first.set(key, i)
+      return undefined
+    })
+    const sent = batch.map((_, i) => i).filter((i) => results[i] === undefined && same[i] === undefined)
+    for (const wave of waves(sent, batch)) {
+      const answers = await this.#send(
+        wave.map((i) => batch[i]!),
+        tx,
+      )
+      for (const [place, i] of wave.entries()) results[i] = answers[place]
+    }
+    return batch.map((settlement, i): CommitResult => {
+      const of = same[i]
+      if (of === undefined) return results[i]!
+      const before = results[of]!
+      return before.kind === 'applied' ? { kind: 'repeated', id: idOf(settlement) } : before
+    })
+  }
+
+  /** One that makes no sense (an effect without its fields) must not take its neighbours with it. */
+  #refused(settlement: Settlement): CommitResult | undefined {
+    try {
+      return refusalOf(settlement, this.#maxItemBytes)
+    } catch (error) {
+      return { kind: 'failed', error }
+    }
+  }
+
+  async #send(batch: readonly Settlement[], tx: EnlistedTransaction | undefined): Promise<readonly CommitResult[]> {
+    await this.#names.learn(placesOf(batch))
+    const encoded = encodeBatch(batch, (queue, type) => this.#names.home(queue, type))
+    const now = this.#connection.now()
+    if (tx !== undefined) {
+      const { own: _, ...sent } = encoded
+      const call = `${quoteIdentifier(this.#connection.schema)}.commit_json`
+      return resultsFrom(await tx.callText(call, JSON.stringify({ now, ...sent })), batch, encoded)
+    }
+    const { driver, sql } = await this.#connection.ready()
+    const [row] = await driver.query<[string]>(sql('commit', CALL, valuesOf(now, encoded)))
+    this.#housekeeping.ended(encoded.ends?.length ?? 0)
+    return resultsFrom(row![0], batch, encoded)
+  }
+}
+
+function valuesOf(now: number | null, b: EncodedBatch): SqlValue[] {
+  const json = (rows: object | undefined) => (rows === undefined ? null : JSON.stringify(rows))
+  return [
+    ...[
+      now,
+      b.ids,
+      b.tokens,
+      b.absent,
+      b.locks,
+      b.touched,
+      json(b.roots),
+      json(b.children),
+      json(b.ends),
+      json(b.moves),
+    ],
+    ...[json(b.said), b.expects, json(b.gates), b.strangers, json(b.tells), b.looks, json(b.tags), json(b.ready)],
+    json(b.rare),
+  ]
+}
+
+function* placesOf(batch: readonly Settlement[]): Iterable<{ readonly queue: string; readonly type: string }> {
+  for (const { effects } of batch)
+    for (const effect of effects) if (effect.do === 'push') yield { queue: effect.queue, type: effect.item.type }
+}
+
+/** Settlements by a lease or for a new id happen once: the guard itself tells them apart. */
+function keyOf({ guard }: Settlement): string | undefined {
+  if (guard.by === 'lease') return `${guard.lease.id}\0${guard.lease.token}`
+  return guard.by === 'absent' ? `${guard.id}\0` : undefined
+}
+
+function idOf({ guard }: Settlement): string {
+  return guard.by === 'lease' ? guard.lease.id : guard.by === 'absent' ? guard.id : ''
+}
+
+const mayConflict = ({ effects }: Settlement) =>
+  effects.some((effect) => effect.do === 'contribute' && effect.expect !== undefined)
+
+/**
+ * The batch in parts that one statement each can take. What people do goes after whatever the batch did before to the same
+ * items, and a guard after the same guard: a statement looks at all its guards before the first effect.
+ */
+function* waves(sent: readonly number[], batch: readonly Settlement[]): Iterable<readonly number[]> {
+  let wave: number[] = []
+  let seen = new Set<string>()
+  let rare = new Set<string>()
+  let guards = new Set<string>()
+  for (const i of sent) {
+    const settlement = batch[i]!
+    const key = keyOf(settlement)
+    const isRare = isPeoples(settlement)
+    const touches = isRare || rare.size > 0 ? touchedBy(settlement) : []
+    const isInTheWay =
+      (key !== undefined && guards.has(key)) || touches.some((id) => rare.has(id) || (isRare && seen.has(id)))
+    if (isInTheWay || wave.length >= MOST_AT_ONCE) {
+      yield wave
+      wave = []
+      seen = new Set()
+      rare = new Set()
+      guards = new Set()
+    }
+    wave.push(i)
+    if (key !== undefined) guards.add(key)
+    for (const id of isRare ? touches : touchedBy(settlement)) (isRare ? rare : seen).add(id)
+  }
+  if (wave.length > 0) yield wave
+}
+
+function isPeoples({ guard, effects }: Settlement): boolean {
+  if (guard.by === 'status' || guard.by === 'fire') return true
+  return effects.some(
+    ({ do: word }) => word === 'reopen' || word === 'erase' || word === 'cancel' || word === 'schedule',
+  )
+}
+
+function touchedBy({ guard, effects }: Settlement): string[] {
+  const touched: string[] = []
+  if (guard.by === 'lease') touched.push(guard.lease.id)
+  else if (guard.by === 'fire') touched.push(`schedule ${guard.name}`)
+  else if (guard.by !== 'none') touched.push(guard.id)
+  for (const effect of effects) {
+    if (effect.do === 'push') touched.push(effect.item.id)
+    else if (effect.do === 'schedule') touched.push(`schedule ${effect.name}`)
+    else if ('id' in effect) touched.push(effect.id)
+  }
+  return touched
+}
+
+interface CommitReply {
+  readonly kinds: string
+  readonly closed: readonly [s: number, groupId: string, value: string | null, watched: boolean][] | null
+  readonly conflicts:
+    | readonly [s: number, groupId: string, value: string | null, final: boolean, version: number][]
+    | null
+}
+
+const APPLIED: CommitResult = Object.freeze({ kind: 'applied', closed: Object.freeze([]) as never })
+
+function resultsFrom(text: string, batch: readonly Settlement[], { own }: EncodedBatch): CommitResult[] {
+  const { kinds, closed, conflicts } = JSON.parse(text) as CommitReply
+  const results = batch.map(({ guard }, i): CommitResult => {
+    const kind = kinds[i]
+    const id = guard.by === 'lease' ? guard.lease.id : guard.by === 'absent' || guard.by === 'status' ? guard.id : ''
+    switch (kind) {
+      case 'a':
+        return APPLIED
+      case 'o':
+      case 'w': {
+        const ended = own[i]
+        return ended === undefined ? APPLIED : { kind: 'applied', closed: [closedGroup(id, ended.value, kind === 'w')] }
+      }
+      case 'r':
+        return { kind: 'repeated', id }
+      default:
+        return { kind: 'stale' }
+    }
+  })
+  for (const [s, groupId, value, watched] of closed ?? []) {
+    const before = results[s - 1] as Extract<CommitResult, { kind: 'applied' }>
+    results[s - 1] = { kind: 'applied', closed: [...before.closed, closedGroup(groupId, value ?? undefined, watched)] }
+  }
+  for (const [s, groupId, value, final, version] of conflicts ?? []) {
+    results[s - 1] = { kind: 'conflict', groupId, now: { ...(value === null ? {} : { value }), final, version } }
+  }
+  return results
+}
+
+function closedGroup(groupId: string, value: string | undefined, watched: boolean) {
+  return { groupId, ...(value === undefined ? {} : { value }), ...(watched ? { watched } : {}) }
+}

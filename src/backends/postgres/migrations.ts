@@ -1,0 +1,23 @@
+import type { Migration } from '../../drivers/postgres/index.js'
+import { CLAIM } from './sql/claim.js'
+import { COMMIT } from './sql/commit.js'
+import { EXTEND } from './sql/extend.js'
+import { HELPERS } from './sql/helpers.js'
+import { INSIGHT } from './sql/insight.js'
+import { PLAIN } from './sql/plain.js'
+import { READ } from './sql/read.js'
+import { SCHEMA } from './sql/schema.js'
+
+/**
+ * The steps of the schema. A released step stays as it is. A later one only adds: programs of the version before go on
+ * working while the fleet is updated, so a function that changes gets a new name beside the old one.
+ */
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    version: 1,
+    minReader: 1,
+    about: 'items, groups, gates, plain ports',
+    sql: [SCHEMA, HELPERS, CLAIM, EXTEND, COMMIT, READ, PLAIN].join('\n'),
+  },
+  { version: 2, minReader: 1, about: 'flow, failures and strays, for people', sql: INSIGHT },
+]

@@ -1,0 +1,38 @@
+import { FINISHED_VIEW, ITEM_VIEW, withNow } from '../view.js'
+
+/**
+ * What waiters read. Functions, so that they can forbid to read tables whole: a plan made while those are empty would still do
+ * so when they are large.
+ */
+export const READ = `
+-- read_items: by the primary keys of item and finished. One JSON text each.
+create function {schema}.read_items(p_ids text[], p_now bigint) returns setof text language sql stable
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+as {body}
+  ${withNow(
+    `select row_to_json(x)::text from (
+     select ${ITEM_VIEW} from {schema}.item i join {schema}.home h on h.no = i.home join {schema}.queue q on q.no = h.queue
+      where i.id = any(p_ids)
+     union all
+     select ${FINISHED_VIEW} from {schema}.finished f join {schema}.home h on h.no = f.home
+       join {schema}.queue q on q.no = h.queue where f.id = any(p_ids) and f.gone_at > {now}
+   ) x`,
+    'p_now',
+  )}
+{body};
+
+-- read_groups: by primary keys. A root alone in its group is the group.
+create function {schema}.read_groups(p_ids text[], p_now bigint)
+returns table (id text, open int, value text, final boolean, version int) language sql stable
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+as {body}
+  ${withNow(
+    `select g.id, g.open, g.value, g.final, g.version from {schema}.item_group g
+    where g.id = any(p_ids) and (g.gone_at is null or g.gone_at > {now})
+   union all select i.id, 1, null, false, 0 from {schema}.item i where i.is_alone and i.id = any(p_ids)
+   union all select f.id, 0, f.group_value, f.group_final, f.group_version from {schema}.finished f
+    where f.is_alone and f.id = any(p_ids) and f.gone_at > {now}`,
+    'p_now',
+  )}
+{body};
+`

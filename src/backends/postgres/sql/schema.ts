@@ -1,0 +1,202 @@
+/**
+ * Tables and indexes, version 1.
+ *
+ * An item that has not ended is one row of `item`, small and hot, so that its indexes stay in memory and vacuum is quick; when
+ * it ends the row moves to `finished`, where it stays until `gone_at`. An id stands in exactly one of the two. Ids compare by
+ * bytes (collate "C"): the order in which rows are locked must not depend on a locale.
+ *
+ * Names of queues, and pairs of queue and type ("homes"), are kept once and stand in rows as numbers: rows and indexes are
+ * narrower for it, and one index by home answers for type, queue, and both.
+ */
+export const SCHEMA = `
+create table {schema}.queue (
+  no   int generated always as identity primary key,
+  name text collate "C" not null unique
+);
+create table {schema}.home (
+  no    int generated always as identity primary key,
+  queue int not null references {schema}.queue,
+  type  text collate "C" not null,
+  unique (queue, type)
+);
+
+-- state  0 ready: due, and claimed in the order of item_ready
+--        1 later: scheduled, retrying or held; due_at is null if only its hold can free it
+--        2 running: leased
+--        3 aside: a claim met it while its queue or type was paused; it keeps its due time, and with it its place
+create table {schema}.item (
+  id          text collate "C" primary key,
+  seq         bigint   not null,              -- arrival: the batch, and the place in it
+  queue       int      not null,
+  home        int      not null,
+  priority    float8   not null,
+  attempt     int      not null,
+  state       smallint not null,
+  is_gated    boolean  not null,              -- some gate waits for it: look into gate_member when it ends
+  is_alone    boolean  not null,              -- a root alone in its group, which needs no row in item_group
+  fence       int      not null default 0,
+  lapses      int      not null default 0,
+  crashes     int      not null default 0,
+  deliveries  int      not null default 0,
+  queue_at    float8   not null,
+  start_at    float8   not null,
+  due_at      bigint,
+  lease_until bigint,
+  run_at      bigint,
+  input       text     not null,
+  group_id    text collate "C",               -- null: its own id
+  rest        text,                           -- what else the envelope holds, as JSON
+  token       text,
+  worker      text,
+  settled_by  text,                           -- the token that settled it last: a repeated commit is known by it
+  waiter      text,
+  watchers    text[],
+  hold_by     text,
+  hold_key    text,
+  gate_met    boolean,
+  cancelled   text,
+  progress    text,
+  fingerprint text,                           -- of its last failure
+  history     text                            -- its last attempts: JSON objects, with commas between
+) with (
+  -- Every item leaves two dead rows here, however small the table is: a share of it says nothing.
+  autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0
+);
+create index item_ready  on {schema}.item (queue, priority desc, due_at, seq) where state = 0;
+create index item_later  on {schema}.item (queue, due_at) where state = 1 and due_at is not null;
+create index item_leased on {schema}.item (queue, lease_until) where state = 2;
+create index item_aside  on {schema}.item (hold_key, seq) where state = 3;
+create index item_list   on {schema}.item (home, state, seq);
+create index item_failed on {schema}.item (fingerprint, seq) where fingerprint is not null;
+-- Of those in the group of another; a root is found by its id.
+create index item_grouped on {schema}.item (group_id, seq) where group_id is not null;
+create sequence {schema}.arrival;
+
+-- state  5 completed, 6 dead, 7 cancelled
+create table {schema}.finished (
+  id          text collate "C" primary key,
+  seq         bigint   not null,              -- in the order of ends; from the same numbers as arrivals
+  home        int      not null,
+  state       smallint not null,
+  priority    float8   not null,
+  attempt     int      not null,
+  fence       int      not null,
+  lapses      int      not null,
+  crashes     int      not null,
+  queue_at    float8   not null,
+  start_at    float8   not null,
+  run_at      bigint,
+  end_at      bigint   not null,
+  gone_at     bigint   not null,
+  -- A root that ended alone in its group carries the group's value.
+  is_alone      boolean not null,
+  group_final   boolean not null,
+  group_version int     not null,
+  group_value   text,
+  group_id    text collate "C",
+  input       text,                           -- only of what may be driven again
+  rest        text,
+  settled_by  text,
+  ending      text     not null,
+  class       text,
+  outcome     text,                           -- result or error
+  progress    text,
+  fingerprint text,
+  history     text
+);
+create index finished_gone   on {schema}.finished (gone_at);
+create index finished_list   on {schema}.finished (home, state, seq);
+create index finished_class  on {schema}.finished (class, seq) where class is not null;
+create index finished_failed on {schema}.finished (fingerprint, seq) where fingerprint is not null;
+create index finished_grouped on {schema}.finished (group_id, seq) where group_id is not null;
+
+-- Only of items that have tags. seq is that of the arrival.
+create table {schema}.item_tag (
+  id  text collate "C" not null,
+  tag text collate "C" not null,
+  seq bigint not null,
+  primary key (id, tag)
+);
+create index item_tag_list on {schema}.item_tag (tag, seq);
+
+create table {schema}.item_group (
+  id       text collate "C" primary key,
+  open     int     not null,
+  final    boolean not null,
+  version  int     not null,
+  gone_at  bigint,                            -- once it has closed: kept as long as the item that closed it
+  value    text,
+  watchers text[]
+);
+create index item_group_gone on {schema}.item_group (gone_at) where gone_at is not null;
+
+create table {schema}.gate (
+  key    text collate "C" primary key,
+  holds  text collate "C" not null,
+  need   int  not null,
+  "left" int  not null,                       -- members that have not ended
+  "of"   text not null
+);
+create index gate_holds on {schema}.gate (holds);
+-- A member that its gate still waits for. The row goes when the gate is told, so that nobody is counted twice.
+create table {schema}.gate_member (
+  member text collate "C" not null,
+  gate   text collate "C" not null,
+  primary key (member, gate)
+);
+create index gate_member_gate on {schema}.gate_member (gate);
+
+create table {schema}.pause (
+  key     text collate "C" primary key,       -- queue:name or type:name
+  is_over boolean not null                    -- resumed, but not everything that stands aside has its place back
+);
+create table {schema}.schedule (name text collate "C" primary key, spec text not null, next_at bigint not null);
+create table {schema}.audit_log (
+  no bigint generated always as identity primary key,
+  at bigint not null, who text not null, why text not null, what text not null
+);
+create index audit_log_at on {schema}.audit_log (at);
+create table {schema}.worker (id text collate "C" primary key, told text not null, seen_at bigint not null);
+
+-- The plain ports: bodies on queues, keys with expiry, and what was given up.
+-- state  0 visible, 1 delayed, 2 leased
+create table {schema}.message (
+  no          bigint generated always as identity primary key,
+  queue       int      not null,
+  priority    float8   not null,
+  state       smallint not null,
+  deliveries  int      not null default 0,
+  due_at      bigint   not null,
+  lease_until bigint,
+  token       text,
+  dedupe_key  text collate "C",
+  body        text     not null
+);
+create index message_ready  on {schema}.message (queue, priority desc, due_at, no) where state = 0;
+create index message_later  on {schema}.message (queue, due_at) where state = 1;
+create index message_leased on {schema}.message (queue, lease_until) where state = 2;
+create unique index message_token  on {schema}.message (token) where token is not null;
+create unique index message_dedupe on {schema}.message (queue, dedupe_key) where dedupe_key is not null;
+create table {schema}.dead_letter (
+  no bigint generated always as identity primary key,
+  queue int not null, at bigint not null, body text not null, error text not null
+);
+create index dead_letter_at on {schema}.dead_letter (at);
+create table {schema}.store (key text collate "C" primary key, value text not null, expires_at bigint);
+create index store_expires on {schema}.store (expires_at) where expires_at is not null;
+
+-- Fillers: rows of no home, which nothing ever finds. PostgreSQL plans by the size that vacuum saw last. A queue is often empty
+-- then, and the plan for an empty table is to read it whole for every row of the other side; when the work comes, that is
+-- quadratic until statistics are made anew. With these, the tables are never small.
+insert into {schema}.item (id, seq, queue, home, priority, attempt, state, is_gated, is_alone, queue_at, start_at, input)
+  select E'\\x01filler ' || n, 0, 0, 0, 0, 0, 9, false, false, 0, 0, '' from generate_series(1, 5000) n;
+insert into {schema}.finished (id, seq, home, state, priority, attempt, fence, lapses, crashes, queue_at, start_at, end_at, gone_at,
+                               is_alone, group_final, group_version, ending)
+  select E'\\x01filler ' || n, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 9223372036854775807, false, false, 0, 'done'
+    from generate_series(1, 5000) n;
+insert into {schema}.item_group (id, open, final, version)
+  select E'\\x01filler ' || n, 0, false, 0 from generate_series(1, 5000) n;
+
+-- Which mode works here: native or plain.
+create table {schema}.setting (name text primary key, value text not null);
+`

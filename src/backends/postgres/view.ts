@@ -1,0 +1,107 @@
+import type { FailureClass } from '../../core/failure.js'
+import type { Ending, EnvelopeHead } from '../../ports/item.js'
+import type { ItemView } from '../../ports/ledger.js'
+import { fromColumns } from './envelope-columns.js'
+
+/** One row of either table as `row_to_json` gives it, with the names of its queue and type. */
+export interface ViewRow {
+  readonly id: string
+  readonly seq: number
+  readonly queue_name: string
+  readonly type: string
+  readonly group_id: string | null
+  readonly priority: number
+  readonly attempt: number
+  readonly state: number
+  readonly queue_at: number
+  readonly start_at: number
+  readonly run_at: number | null
+  readonly rest: string | null
+  readonly lapses: number
+  readonly crashes: number
+  readonly progress: string | null
+  readonly due_at: number | null
+  readonly hold_by: 'gate' | 'pause' | 'limit' | null
+  readonly hold_key: string | null
+  readonly worker: string | null
+  readonly lease_until: number | null
+  readonly cancelled: string | null
+  readonly end_at: number | null
+  readonly ending: Ending | null
+  readonly class: FailureClass | null
+  readonly outcome: string | null
+}
+
+/**
+ * What `read` and `list` select, of both tables alike. What stands aside for a pause that is over has its place back, though
+ * no claim has put it there yet; and a hold ends with its time.
+ */
+export const ITEM_VIEW =
+  `i.id, i.seq, q.name as queue_name, h.type, i.group_id, i.priority, i.attempt, i.state, i.queue_at, i.start_at,
+  i.run_at, i.rest, i.lapses, i.crashes, i.progress, i.due_at,
+  case when {is_held} then i.hold_by end as hold_by, case when {is_held} then i.hold_key end as hold_key,
+  i.worker, i.lease_until, i.cancelled, null::bigint as end_at, null::text as ending, null::text as class, null::text as outcome`.replaceAll(
+    '{is_held}',
+    `(i.state = 1 and coalesce(i.due_at > {now}, true)
+    or i.state = 3 and exists (select from {schema}.pause p where p.key = i.hold_key and not p.is_over))`,
+  )
+
+export const FINISHED_VIEW = `f.id, f.seq, q.name as queue_name, h.type, f.group_id, f.priority, f.attempt, f.state, f.queue_at,
+  f.start_at, f.run_at, f.rest, f.lapses, f.crashes, f.progress, null::bigint, null::text, null::text, null::text, null::bigint, null::text,
+  f.end_at, f.ending, f.class, f.outcome`
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+
+const COMPLETED = 5
+
+/** The item as people and waiters see it. */
+export function viewFrom(row: ViewRow): ItemView {
+  const { id, type, priority, attempt } = row
+  const columns = {
+    id,
+    type,
+    groupId: row.group_id ?? id,
+    queueAt: row.queue_at,
+    startAt: row.start_at,
+    attempt,
+    priority,
+  }
+  const isRunning = row.state === 2
+  const hasEnded = row.state >= COMPLETED
+  const view: Writable<ItemView> = {
+    envelope: fromColumns(columns, row.rest) as EnvelopeHead,
+    queue: row.queue_name,
+    status: isRunning ? 'running' : !hasEnded ? 'pending' : row.state === COMPLETED ? 'success' : 'dead',
+    lapses: row.lapses,
+    crashes: row.crashes,
+  }
+  if (row.ending !== null) view.ending = row.ending
+  if (row.class !== null) view.class = row.class
+  if (!isRunning && !hasEnded) {
+    if (row.hold_by !== null && row.hold_key !== null) view.hold = { by: row.hold_by, key: row.hold_key }
+    if (row.due_at !== null) view.dueAt = row.due_at
+  }
+  if (isRunning) {
+    if (row.worker !== null) view.holder = row.worker
+    if (row.lease_until !== null) view.leaseUntil = row.lease_until
+  }
+  if (row.run_at !== null) view.runAt = row.run_at
+  if (row.end_at !== null) view.endAt = row.end_at
+  if (row.progress !== null) view.progress = row.progress
+  if (row.cancelled !== null && !hasEnded) view.cancelled = row.cancelled
+  if (row.outcome !== null && hasEnded) {
+    if (row.state === COMPLETED) view.result = row.outcome
+    else view.error = row.outcome
+  }
+  return view
+}
+
+/** Puts the place of the time parameter into a statement. */
+export function withNow(sql: string, parameter: string): string {
+  return sql.replaceAll('{now}', `{schema}.at(${parameter}::bigint)`)
+}
+
+/** The same for a statement that looks at many rows: the time is asked for once, not for each of them. */
+export function withOneNow(sql: string, parameter: string): string {
+  return `with t as materialized (${withNow('select {now} as now', parameter)}) ${sql.replaceAll('{now}', '(select now from t)')}`
+}

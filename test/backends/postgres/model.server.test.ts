@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, it } from 'vitest'
+import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
+import type { Ledger } from '../../../src/ports/ledger.js'
+import { ownedBy } from '../../../src/ports/native.js'
+import { play } from '../ledger-player.js'
+import { step } from '../ledger-steps.js'
+import { Schemas } from './schemas.js'
+
+let schemas: Schemas
+/** Every step is several round trips: a thousand stories are for a quiet hour, by MILLRACE_STORIES. */
+const STORIES = Number(process.env['MILLRACE_STORIES'] ?? 60)
+
+beforeAll(async () => {
+  schemas = await Schemas.start()
+})
+afterAll(() => schemas?.stop())
+
+/** The same ledger, whose commits end when what they told has been heard: the player looks at once. */
+function thatIsHeard(ledger: Ledger, backend: PostgresBackend): Ledger {
+  const channel = `millrace_${createHash('md5').update(schemas.schemaOf(backend)).digest('hex')}`
+  let sent = 0
+  return {
+    ...ledger,
+    commit: async (batch) => {
+      const results = await ledger.commit(batch)
+      sent += 1
+      const mark = `mark ${sent}`
+      await new Promise<void>((resolve, reject) => {
+        const leave = ledger.onReady((queue) => {
+          if (queue !== mark) return
+          leave()
+          resolve()
+        })
+        // Notifications arrive in the order of their commits.
+        const payload = JSON.stringify({ r: [[mark, null]] })
+        schemas.pool.query('select pg_notify($1, $2)', [channel, payload]).catch(reject)
+      })
+      return results
+    },
+  }
+}
+
+describe('the PostgreSQL ledger played against its model', () => {
+  it('gives the same answers and holds the same records, step by step', { timeout: 600_000 }, () =>
+    fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40, size: 'max' }), async (steps) => {
+        let backend: PostgresBackend | undefined
+        try {
+          await play(
+            {
+              open: (now) => {
+                backend = schemas.make({ now })
+                const owned = ownedBy(backend, [])
+                if (!('open' in owned)) throw new Error('the backend has a native ledger')
+                return thatIsHeard(owned.open({ prefix: 'work:' }), backend)
+              },
+            },
+            steps,
+          )
+        } finally {
+          if (backend !== undefined) await schemas.close(backend)
+        }
+      }),
+      { numRuns: STORIES },
+    ),
+  )
+})

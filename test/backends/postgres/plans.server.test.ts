@@ -1,0 +1,151 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
+import { ask, children, contribute, enqueue, finish, gate, item, park, retry, START, times } from '../settlements.js'
+import { ledgerOf } from './native.js'
+import { Schemas } from './schemas.js'
+
+let schemas: Schemas
+let pool: pg.Pool
+/** Every plan that the server made or used, nested statements included. */
+const plans: string[] = []
+
+/** A client whose server tells the plan of everything it runs. */
+class ExplainedClient extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config)
+    this.on('notice', ({ message }) => {
+      if (message?.includes('Query Text:') === true) plans.push(message)
+    })
+  }
+}
+
+beforeAll(async () => {
+  schemas = await Schemas.start({ fsync: 'off', session_preload_libraries: 'auto_explain' })
+  const options =
+    '-c auto_explain.log_min_duration=0 -c auto_explain.log_nested_statements=on -c client_min_messages=log'
+  pool = new pg.Pool({
+    connectionString: schemas.url,
+    max: 1,
+    options,
+    Client: ExplainedClient,
+  } as pg.PoolConfig)
+})
+afterAll(async () => {
+  await pool?.end()
+  await schemas?.stop()
+})
+
+/** Everything that a busy fleet does, once. */
+async function work(backend: PostgresBackend, prefix: string): Promise<void> {
+  const ledger = ledgerOf(backend)
+  const id = (name: string) => `${prefix}-${name}`
+  await ledger.commit([...times(6, (i) => enqueue(item(id(`i${i}`)))), enqueue(item(id('later')), { delayMs: 60_000 })])
+  const { items } = await ledger.claim(ask(6))
+  const [a, b, c, d, e] = items
+  const held = items.map(({ lease }) => ({ lease, started: true }))
+  await ledger.extend(held, 30_000, { id: 'w1', host: 'h', version: '1', types: ['t'], queues: ['default'] })
+  await ledger.commit([
+    finish(a!, [contribute(a!.envelope.groupId, '1')], '"ok"'),
+    park(b!),
+    retry(c!, 1_000),
+    finish(d!, [...children(d!, [item(id('child'))]), ...gate(item(id('held')), [id('child'), e!.lease.id])]),
+    finish(e!, [contribute(id('shared'), '1', false, 0)]),
+  ])
+  await ledger.read(items.map(({ lease }) => lease.id))
+  await ledger.groups(items.map(({ envelope }) => envelope.groupId))
+  await ledger.watch('me', { ids: [id('later')], groups: [id('later')] })
+  for (const state of ['waiting', 'completed', 'dead'] as const) {
+    await ledger.inspect!.list({ state, limit: 10 })
+    await ledger.inspect!.list({ state, type: 'resize', limit: 10 })
+  }
+  await ledger.inspect!.list({ state: 'dead', class: 'retryable', limit: 10 })
+  await ledger.inspect!.list({ state: 'dead', fingerprint: 'f', limit: 10 })
+  await ledger.inspect!.list({ state: 'dead', tag: 'x', limit: 10 })
+  await ledger.inspect!.list({ groupId: id('i3'), limit: 10 })
+  await backend.store.set(id('k'), 'v', 1_000)
+  await backend.store.get(id('k'))
+}
+
+/** Tables that grow with the work; names of queues, pauses and schedules are few, and read whole at times. */
+const LARGE = ['item', 'finished', 'item_tag', 'item_group', 'gate', 'gate_member', 'message', 'store', 'dead_letter']
+
+function seqScans(): string[] {
+  const found = plans.flatMap((plan) => plan.match(/Seq Scan on \S+/g) ?? [])
+  return found.filter((scan) => LARGE.some((table) => scan.endsWith(` ${table}`) || scan.endsWith(`.${table}`)))
+}
+
+describe('the plans of what runs all the time', () => {
+  it('use indexes alone, made on empty tables and on large ones with statistics', async () => {
+    const backend = await schemas.open({ pool, now: () => START })
+    plans.length = 0
+    await work(backend, 'empty')
+    expect(plans.length).toBeGreaterThan(30)
+    expect(plans.some((plan) => plan.includes('item_ready'))).toBe(true)
+    expect(seqScans()).toEqual([])
+
+    const ledger = ledgerOf(backend)
+    const inGroup = async () => {
+      const { items } = await ledger.inspect!.list({ groupId: 'empty-i3', limit: 10 })
+      return items.map(({ envelope }) => envelope.id).toSorted()
+    }
+    expect(await inGroup()).toEqual(['empty-child', 'empty-i3'])
+    for (let i = 0; i < 5; i += 1) {
+      await ledger.commit(times(1_000, (n) => enqueue(item(`fill-${i}-${n}`, { tags: [`tag ${n}`] }))))
+      await backend.store.setMany(times(500, (n) => ({ key: `${i} ${n}`, value: 'v' })))
+      const { items } = await ledger.claim(ask(500))
+      await ledger.commit(items.map((claimed) => finish(claimed)))
+    }
+    await schemas.pool.query('analyze')
+    await pool.query('discard all')
+    plans.length = 0
+    // Another backend, whose connection has no plan yet: those are made for large tables.
+    await work(backend, 'large')
+    expect(seqScans()).toEqual([])
+    const index = (name: string) => plans.some((plan) => plan.includes(name))
+    const wanted = ['item_ready', 'item_pkey', 'finished_pkey', 'item_list', 'finished_list']
+    expect([...wanted, 'item_grouped', 'finished_grouped'].filter((n) => !index(n))).toEqual([])
+    // Thousands have come and ended since.
+    expect(await inGroup()).toEqual(['empty-child', 'empty-i3'])
+    await schemas.close(backend)
+  })
+})
+
+describe('a queue that was empty when it was vacuumed', () => {
+  it('is worked on by key when work comes, not by reading all of it for each item', async () => {
+    const backend = await schemas.open({ pool, now: () => START })
+    const ledger = ledgerOf(backend)
+    const round = async (name: string) => {
+      await ledger.commit(times(200, (i) => enqueue(item(`${name} ${i}`))))
+      const { items } = await ledger.claim(ask(200))
+      await ledger.commit(items.map((claimed) => finish(claimed)))
+    }
+    await round('first')
+    await schemas.pool.query(`vacuum analyze ${schemas.schemaOf(backend)}.item`)
+    plans.length = 0
+    await round('second')
+    // A scan of the key without a condition, under a comparison of all with all.
+    const joined = plans.filter((plan) => /Join Filter: \((i|f)\.id = |Join Filter: \(\w+\.id = (i|f)\.id/.test(plan))
+    expect(joined).toEqual([])
+    await schemas.close(backend)
+  })
+})
+
+describe('a hundred settlements at once', () => {
+  it('are one statement, and the claim of a hundred is another', async () => {
+    const backend = await schemas.open({ pool, now: () => START })
+    const ledger = ledgerOf(backend)
+    await ledger.commit([enqueue(item('first'))])
+    // Nested statements are told too; those of the client are the calls of our functions.
+    const sent = () =>
+      plans.filter((plan) => /Query Text: select .*(commit_batch|claim_ready)\(\$1/s.test(plan.slice(0, 200))).length
+    plans.length = 0
+    await ledger.commit(times(100, (i) => enqueue(item(`i${i}`))))
+    expect(sent()).toBe(1)
+    const { items } = await ledger.claim(ask(101))
+    expect([items.length, sent()]).toEqual([101, 2])
+    await ledger.commit(items.slice(0, 100).map((claimed) => finish(claimed)))
+    expect(sent()).toBe(3)
+    await schemas.close(backend)
+  })
+})
