@@ -1,0 +1,72 @@
+import { RedisConnection, RedisSubscriptions } from '../../drivers/redis/index.js'
+import { withHidden } from '../../ports/hidden.js'
+import { own } from '../../ports/native.js'
+import type { Backend, Queue } from '../../ports/ports.js'
+import { deskOf } from './desk.js'
+import { evictionCheck } from './eviction.js'
+import { redisLedger } from './ledger.js'
+import { modeGuard } from './mode.js'
+import { checkName, tagOf } from './names.js'
+import { type RedisBackendOptions, resolveOptions } from './options.js'
+import { pubsubPort, type RedisPubSub } from './pubsub-port.js'
+import { queuePort, type RedisQueue } from './queue-port.js'
+import { Signals } from './signals.js'
+import { type RedisStore, storePort } from './store-port.js'
+
+const DEFAULT_QUEUE = 'default'
+
+/** Three ports on Redis, made together, and a native ledger behind them. */
+export interface RedisBackend extends Backend {
+  readonly queue: RedisQueue
+  readonly pubsub: RedisPubSub
+  readonly store: RedisStore
+  named(queue: string): RedisQueue
+  /** Ends the connections that this backend opened. A client that was given is left as it is. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * Work on Redis 6.2 or newer, on one server, behind Sentinel or in a Cluster. Every settlement is one atomic script; accepted
+ * work is as durable as that server is configured to be. It connects when it is first used, and needs the package `ioredis`.
+ *
+ * @example
+ * ```ts
+ * const backend = redisBackend({ url: 'redis://127.0.0.1:6379', prefix: 'shop' })
+ * const work = createWork({ backend, work: [sendInvoice] as const })
+ * ```
+ */
+export function redisBackend(options: RedisBackendOptions): RedisBackend {
+  const { address, prefix, maxItemBytes, commandTimeoutMs, onError, now } = resolveOptions(options)
+  const connection = new RedisConnection({ address, commandTimeoutMs, onError, onConnect: evictionCheck(onError) })
+  const subscriptions = new RedisSubscriptions({
+    address,
+    commandTimeoutMs,
+    onError,
+    onMissed: () => signals.missed(),
+  })
+  const desk = deskOf({ tag: tagOf(prefix), now, connection, subscriptions, maxItemBytes })
+  const signals = new Signals(desk)
+  const plain = modeGuard(desk, 'plain')
+
+  const ports = new Map<string, RedisQueue>()
+  const names = new Map<Queue, string>()
+  const named = (name: string): RedisQueue => {
+    checkName('named(queue)', name)
+    let port = ports.get(name)
+    if (port === undefined) {
+      port = queuePort(desk, name, plain)
+      ports.set(name, port)
+      names.set(port, name)
+    }
+    return port
+  }
+  const queue = named(DEFAULT_QUEUE)
+  const pubsub = pubsubPort(desk)
+  const store = storePort(desk)
+  own({ queues: names, pubsub, store, open: () => redisLedger(desk, signals) })
+  const close = async (): Promise<void> => {
+    await Promise.all([subscriptions.close(), connection.close()])
+  }
+  return withHidden({ queue, pubsub, store }, { named, close, [Symbol.asyncDispose]: close })
+}

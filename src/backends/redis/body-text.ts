@@ -1,0 +1,43 @@
+import { envelopeOf, readEnvelope } from '../../ports/envelope.js'
+import type { Envelope } from '../../ports/item.js'
+import { isText } from './names.js'
+
+/** An envelope in two texts, so that whoever looks at an item does not load its input. */
+export interface BodyTexts {
+  /** What neither the record nor the body says, as JSON. */
+  readonly head: string
+  /** '=' and the input, or the input as JSON where it cannot be written otherwise. */
+  readonly body: string
+}
+
+export function bodyTexts({ id: _id, type: _type, groupId: _group, input, ...rest }: Envelope): BodyTexts {
+  const head: Record<string, unknown> = rest
+  // What a reader takes for granted is not kept: there are many of these.
+  if (head['attempt'] === 1) delete head['attempt']
+  if (head['priority'] === 0) delete head['priority']
+  return { head: JSON.stringify(head), body: isText(input) ? `=${input}` : JSON.stringify(input) }
+}
+
+/** The input of a body as it was stored. One that came as a plain message, or is older than heads, is a whole envelope. */
+export function inputFrom(body: string): string | undefined {
+  if (body.startsWith('=')) return body.slice(1)
+  return body.startsWith('"') ? (JSON.parse(body) as string) : readEnvelope(body)?.input
+}
+
+/** The envelope as it was pushed. `body` is left out by lists; undefined: its text is gone, or was never one. */
+export function envelopeFromTexts(
+  id: string,
+  type: string,
+  groupId: string,
+  head: string | null,
+  body: string | null,
+): Envelope | undefined {
+  if (head === null) return body === null ? undefined : readEnvelope(body)
+  // Into the object that was read, not into a copy: this is done for every item that is claimed.
+  const read = JSON.parse(head) as Record<string, unknown>
+  read['id'] = id
+  read['type'] = type
+  read['groupId'] = groupId
+  read['input'] = body === null ? '' : inputFrom(body)
+  return envelopeOf(read)
+}

@@ -1,0 +1,146 @@
+import { newToken } from '../../core/ids.js'
+import type { ClaimAsk, Ledger } from '../../ports/ledger.js'
+import type { CommitResult, Effect, Settlement } from '../../ports/settlement.js'
+import type { BodyTexts } from './body-text.js'
+import { claimReplyFrom, groupFrom, resultsFrom, scheduleFrom, viewFrom } from './decode.js'
+import type { Desk } from './desk.js'
+import { BatchWords } from './encode.js'
+import { inspectOn } from './inspect.js'
+import { modeGuard } from './mode.js'
+import { asText } from './names.js'
+import { refusalOf } from './refusals.js'
+import type { Signals } from './signals.js'
+import { Swept } from './swept.js'
+import { msWord } from './time.js'
+import { workerText } from './worker-text.js'
+
+/** So many lapsed, due, expired or foreign ones a claim looks at: what it finds beyond is for the next. */
+const STEP = 200
+/** Most settlements in one script: while it runs, nobody else is served. */
+const MAX_BATCH = 500
+/** Most leases that one script hands out of a queue, or extends: more are asked for again. */
+const MAX_LEASES = 500
+/** Most ids in one read. */
+const MAX_READ = 1_000
+
+/** The native ledger: one script for each verb. */
+export function redisLedger(desk: Desk, signals: Signals): Ledger {
+  const opened = modeGuard(desk, 'native')
+  const swept = new Swept(desk)
+  const commitSome = async (batch: readonly Settlement[]): Promise<readonly CommitResult[]> => {
+    const words = new BatchWords()
+    const results: CommitResult[] = []
+    const sent: Settlement[] = []
+    for (const settlement of batch) {
+      const stopped = stoppedBy(settlement, desk.maxItemBytes, words)
+      // A hole is filled by the script's answer.
+      results.push(stopped ?? { kind: 'stale' })
+      if (stopped === undefined) sent.push(settlement)
+    }
+    if (sent.length === 0) return results
+    const reply = (await desk.run('commit', words.all())) as readonly unknown[]
+    swept.removed(reply[4] as number, reply[3] === 1)
+    const answers = resultsFrom(reply, sent)
+    let next = 0
+    return batch.map((settlement, i) => (settlement === sent[next] ? answers[next++]! : results[i]!))
+  }
+  return {
+    atomic: true,
+    limits: Object.freeze({ maxItemBytes: desk.maxItemBytes, maxDelayMs: Number.POSITIVE_INFINITY }),
+    async claim(ask) {
+      await opened()
+      for (const { queue } of ask.from) signals.serves(queue)
+      const token = newToken()
+      const reply = claimReplyFrom(await desk.run('claim', claimWords(ask, token)), token, Math.ceil(ask.leaseMs))
+      swept.removed(reply.removed, reply.hasExpired)
+      const removed = swept.tell()
+      return removed === 0 ? reply.claimed : { ...reply.claimed, removed }
+    },
+    async extend(held, leaseMs, me) {
+      await opened()
+      const head = [msWord(leaseMs) || '0', me.id, workerText(me)]
+      let answers = ''
+      // Once at least: a worker that holds nothing is heard of as well.
+      for (let from = 0; from === 0 || from < held.length; from += MAX_LEASES) {
+        const words: (string | number)[] = [...head]
+        for (const { lease, started, progress } of held.slice(from, from + MAX_LEASES)) {
+          // The engine has checked the size and told its author; here it only must not pile up.
+          const isKept = progress !== undefined && progress.length <= desk.maxItemBytes
+          words.push(lease.id, lease.token, started ? 1 : 0, isKept ? `=${asText(progress)}` : '')
+        }
+        answers += (await desk.run('extend', words)) as string
+      }
+      return held.map((_, i) => (answers[i] === 'h' ? 'held' : answers[i] === 'c' ? 'cancelled' : 'lost'))
+    },
+    async leave(worker) {
+      await opened()
+      await desk.run('leave', [worker])
+    },
+    async commit(batch) {
+      await opened()
+      if (batch.length <= MAX_BATCH) return commitSome(batch)
+      const results: CommitResult[] = []
+      for (let from = 0; from < batch.length; from += MAX_BATCH)
+        results.push(...(await commitSome(batch.slice(from, from + MAX_BATCH))))
+      return results
+    },
+    async read(ids) {
+      await opened()
+      const rows = await inSteps(ids, (some) => desk.run('read', some))
+      return rows.map((row) => (row === null ? undefined : viewFrom(row as never)))
+    },
+    async groups(ids) {
+      await opened()
+      return (await inSteps(ids, (some) => desk.run('groups-read', some))).map((row) => groupFrom(row as never))
+    },
+    async watch(inbox, { ids, groups }) {
+      await opened()
+      await inSteps(ids, (some) => desk.run('watch', [inbox, some.length, ...some]))
+      await inSteps(groups, (some) => desk.run('watch', [inbox, 0, ...some]))
+    },
+    async schedules(names) {
+      if (names.length === 0) return []
+      const found = (await desk.run('facts', ['schedules', ...names])) as readonly (string | null)[]
+      return names.map((_, i) => scheduleFrom(found[i]))
+    },
+    async paused() {
+      const keys = ((await desk.run('facts', ['paused'])) as readonly string[]).toSorted()
+      const named = (what: string) => keys.filter((key) => key.startsWith(what)).map((key) => key.slice(what.length))
+      return { queues: named('queue:'), types: named('type:') }
+    },
+    onReady: (wake) => signals.onReady(wake),
+    onInbox: (inbox, hear) => signals.onInbox(inbox, hear),
+    inspect: inspectOn(desk, (removed) => swept.removed(removed, false)),
+  }
+}
+
+function claimWords(ask: ClaimAsk, token: string): (string | number)[] {
+  const head = [token, msWord(ask.leaseMs) || '0', ask.worker, ask.startNow, STEP]
+  return [...head, ...ask.from.flatMap(({ queue, max }) => [queue, Math.min(MAX_LEASES, Math.max(0, Math.floor(max)))])]
+}
+
+/** What keeps a settlement from being sent: one that makes no sense must not take its neighbours with it. */
+function stoppedBy(settlement: Settlement, maxItemBytes: number, words: BatchWords): CommitResult | undefined {
+  try {
+    const bodies = new Map<Effect, BodyTexts>()
+    const refusal = refusalOf(settlement, maxItemBytes, bodies)
+    if (refusal === undefined) words.add(settlement, bodies)
+    return refusal
+  } catch (error) {
+    return { kind: 'failed', error }
+  }
+}
+
+async function inSteps(
+  ids: readonly string[],
+  ask: (some: readonly string[]) => Promise<unknown>,
+): Promise<readonly unknown[]> {
+  if (ids.length === 0) return []
+  if (ids.length <= MAX_READ) return listOf(await ask(ids))
+  const all: unknown[] = []
+  for (let from = 0; from < ids.length; from += MAX_READ)
+    all.push(...listOf(await ask(ids.slice(from, from + MAX_READ))))
+  return all
+}
+
+const listOf = (reply: unknown): readonly unknown[] => (Array.isArray(reply) ? reply : [])

@@ -1,0 +1,23 @@
+-- cards.lua: how many stand in lists, by the sizes of these. promote.lua goes before.
+--
+-- ARGV  now, words (letters of the lists), trait ('' or t:tag, c:class, f:fingerprint), queue and type ('' or with '=' before it;
+--       only without a trait), before ('' or epoch ms: only of what ended earlier, and then words are those of ended ones)
+-- REPLY number
+local words, trait, before_at = ARGV[2], ARGV[3], tonumber(ARGV[6])
+local function size_of(key)
+  if not before_at then return call('ZCARD', key) end
+  return call('ZCOUNT', key, '-inf', '(' .. string.format('%.0f', math.ceil(before_at) * PLACES))
+end
+
+local sum = 0
+if trait ~= '' then
+  for letter in string.gmatch(words, '.') do sum = sum + size_of(INDEX .. letter .. ':' .. trait) end
+  return sum
+end
+for _, field in ipairs(call('HKEYS', COUNTS)) do
+  local word, size, rest = string.match(field, '^(.)(%d+):(.*)$')
+  local queue, kind = string.sub(rest, 1, tonumber(size)), string.sub(rest, tonumber(size) + 1)
+  local is_meant = (ARGV[4] == '' or ARGV[4] == '=' .. queue) and (ARGV[5] == '' or ARGV[5] == '=' .. kind)
+  if is_meant and string.find(words, word, 1, true) then sum = sum + size_of(INDEX .. word .. ':' .. string.sub(field, 2)) end
+end
+return sum

@@ -1,0 +1,15 @@
+-- groups-read.lua: groups by their ids.
+--
+-- ARGV  now, ids...
+-- REPLY for each id: false, or {open, value or false, final (1 or 0), version}
+local ids = {}
+for i = 2, #ARGV do ids[i - 1] = ARGV[i] end
+fetch_groups(ids)
+local values = many(VALUES, ids)
+local reply = {}
+for i = 1, #ids do
+  local page = pages[ids[i]]
+  reply[i] = page and { page.open, page.version > 0 and values[i], page.final and 1 or 0, page.version } or false
+end
+write_gathered()
+return reply

@@ -1,0 +1,101 @@
+-- head.lua: what every script begins with.
+--
+-- KEYS  prefix   begins every key; its hash tag keeps all of them in one slot
+-- ARGV  now      epoch ms, or '' for the server's time. The one place where time comes from.
+local call = redis.call
+local prefix = KEYS[1]
+local now = tonumber(ARGV[1])
+if not now then
+  local time = call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- How many values one call can be given: Lua's stack is bounded.
+local CHUNK = 2000
+
+-- A full server refuses the first write of a script if it could take memory, and none that comes after another write. What keeps
+-- or ends accepted work begins with a removal of nothing: refused, it would run twice, and no room would ever come of it.
+local function even_when_full()
+  call('ZREM', prefix .. ':leases:', '')
+end
+
+-- ── writes to hashes and sorted sets, gathered: calls are what a script spends its time on ──
+
+local fields, field_order = {}, {}
+local function put(key, field, value)
+  local changes = fields[key]
+  if not changes then
+    changes = {}
+    fields[key] = changes
+    field_order[#field_order + 1] = key
+  end
+  -- false: the field goes.
+  changes[field] = value
+end
+
+local removed, removed_order, added, added_order = {}, {}, {}, {}
+local function remove(key, member)
+  local list = removed[key]
+  if not list then
+    list = {}
+    removed[key] = list
+    removed_order[#removed_order + 1] = key
+  end
+  list[#list + 1] = member
+end
+
+local function add(key, score, member)
+  local list = added[key]
+  if not list then
+    list = {}
+    added[key] = list
+    added_order[#added_order + 1] = key
+  end
+  local n = #list
+  list[n + 1], list[n + 2] = score, member
+end
+
+local function in_chunks(command, key, list)
+  local n = #list
+  if n <= CHUNK then
+    if n > 0 then call(command, key, unpack(list, 1, n)) end
+    return
+  end
+  for first = 1, n, CHUNK do call(command, key, unpack(list, first, math.min(first + CHUNK - 1, n))) end
+end
+
+-- Removals come first. They are allowed when memory is full, and what has begun is then completed; a batch that only adds
+-- is refused as a whole by its first write.
+local function write_gathered()
+  for i = 1, #removed_order do in_chunks('ZREM', removed_order[i], removed[removed_order[i]]) end
+  for i = 1, #field_order do
+    local key = field_order[i]
+    local sets, dels = {}, {}
+    for field, value in pairs(fields[key]) do
+      if value == false then
+        dels[#dels + 1] = field
+      else
+        local n = #sets
+        sets[n + 1], sets[n + 2] = field, value
+      end
+    end
+    in_chunks('HDEL', key, dels)
+    in_chunks('HSET', key, sets)
+  end
+  for i = 1, #added_order do in_chunks('ZADD', added_order[i], added[added_order[i]]) end
+  fields, field_order = {}, {}
+  removed, removed_order, added, added_order = {}, {}, {}, {}
+end
+
+-- Many fields of one hash: value or false, in the order of the list.
+local function many(key, list)
+  local n = #list
+  if n == 0 then return {} end
+  if n <= CHUNK then return call('HMGET', key, unpack(list, 1, n)) end
+  local all = {}
+  for first = 1, n, CHUNK do
+    local found = call('HMGET', key, unpack(list, first, math.min(first + CHUNK - 1, n)))
+    for i = 1, #found do all[first + i - 1] = found[i] end
+  end
+  return all
+end

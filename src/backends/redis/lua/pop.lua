@@ -1,0 +1,19 @@
+-- pop.lua: free lapsed leases of a plain queue, then lease what is visible.
+--
+-- ARGV  now, queue, max, visibility, token, step
+-- REPLY no, body, delivery, ...
+local queue, max, visibility, token = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
+free_messages(queue, tonumber(ARGV[6]))
+local reply = {}
+local taken = max > 0 and take_messages(queue, max) or {}
+for _, no in ipairs(taken) do
+  local m = load_message(no)
+  if m then
+    m[6], m[7] = token, now + visibility
+    save_message(no, m)
+    call('ZADD', MLEASES .. queue, m[7], no)
+    local n = #reply
+    reply[n + 1], reply[n + 2], reply[n + 3] = no, call('HGET', TEXTS, no), m[4]
+  end
+end
+return reply

@@ -1,0 +1,14 @@
+-- read.lua: items by their ids.
+--
+-- ARGV  now, ids...
+-- REPLY for each id: false, or its view (view.lua)
+local ids = {}
+for i = 2, #ARGV do ids[i - 1] = ARGV[i] end
+fetch(ids)
+local views = views_of(ids)
+local reply = {}
+for i = 1, #ids do reply[i] = views[ids[i]] or false end
+if #touched > 0 then even_when_full() end
+settle_groups()
+settle_records()
+return reply

@@ -1,0 +1,324 @@
+-- records.lua: items, where each of them stands, and the lists that people read.
+--
+-- An item is one packed array in the hash `items`, and its input as text in the hash `bodies`. A script loads what it
+-- needs in one call, changes it, and `settle_records` writes it back: where an item stands (ready, later, leased, aside, ended)
+-- and in which lists it is follow from the record alone, so they cannot disagree with it.
+local STATE, QUEUE, TYPE, GROUP, PRIORITY, DUE, ARRIVAL, WORD, MORE, HEAD = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+-- STATE     p pending, r running, s success, d dead
+-- GROUP     false: the id of the item
+-- DUE       false: never by itself
+-- WORD      the list it is filed in: w waiting, s scheduled, r retrying, b blocked, a active, c completed, d dead, k cancelled
+-- MORE      false, or what only some items have:
+--   at attempt (if not 1), sa startAt, qa queueAt and rd redrives (after a redrive); hb hk hold; me gate met;
+--   tk token, un until, wk worker, fe fence, dl deliveries, ra runAt, la lapses, cr crashes, sb settledBy, ca cancel reason;
+--   en ending, cl class, ea endAt, ku kept until; wt waiter, ws watchers, tg tags, na attempts recorded;
+--   fp fingerprint, fa endedAt and fc class of the last run, if that failed
+-- HEAD      what else its envelope says, as JSON. Without one the body is the whole envelope: it came as a plain message, or was
+--           written before there were heads.
+local ITEMS, BODIES, RESULTS, ERRORS = prefix .. ':items', prefix .. ':bodies', prefix .. ':results', prefix .. ':errors'
+local ATTEMPTS, PROGRESS = prefix .. ':attempts', prefix .. ':progress'
+local READY, PRIORITIES, LATER = prefix .. ':ready:', prefix .. ':priorities:', prefix .. ':later:'
+local LEASES, ASIDE, GONE = prefix .. ':leases:', prefix .. ':aside:', prefix .. ':gone'
+local INDEX, COUNTS, SEQ = prefix .. ':index:', prefix .. ':counts', prefix .. ':seq'
+local PAUSES, LEAVING = prefix .. ':pauses', prefix .. ':leaving'
+-- Dead and retrying items that failed alike: `failed:<letter>:<group>` has when each of them failed, `failures` how many there are.
+local FAILED, FAILURES = prefix .. ':failed:', prefix .. ':failures'
+-- Lists are in the order of time: milliseconds, and a place within each, of which a number has room for so many until 2109.
+local PLACES = 2048
+
+local records, before, touched = {}, {}, {}
+-- Set by gates.lua and groups.lua, where a script has them.
+local drop_gate, forget_group_of
+
+-- The counter of arrivals, read and written once.
+local seq, seq_read
+local function next_seq()
+  if not seq then
+    seq = tonumber(call('GET', SEQ) or '0')
+    seq_read = seq
+  end
+  seq = seq + 1
+  return seq
+end
+
+local pauses
+local function paused(key)
+  if not pauses then
+    pauses = {}
+    for _, name in ipairs(call('HKEYS', PAUSES)) do pauses[name] = true end
+  end
+  return pauses[key]
+end
+
+local homes = {}
+local function home_of(queue, kind)
+  local kinds = homes[queue]
+  if not kinds then
+    kinds = {}
+    homes[queue] = kinds
+  end
+  local home = kinds[kind]
+  if not home then
+    home = #queue .. ':' .. queue .. kind
+    kinds[kind] = home
+  end
+  return home
+end
+
+local function traits_of(more)
+  if not more or not (more.tg or more.cl or more.fp) then return nil end
+  local traits = {}
+  if more.tg then for _, tag in ipairs(more.tg) do traits[#traits + 1] = 't:' .. tag end end
+  if more.cl then traits[#traits + 1] = 'c:' .. more.cl end
+  if more.fp then traits[#traits + 1] = 'f:' .. more.fp end
+  return traits
+end
+
+local function word_of(r)
+  local state, more = r[STATE], r[MORE]
+  if state == 'p' then
+    if more and more.hb then return 'b' end
+    if not r[DUE] or r[DUE] > now then return more and more.at and more.at > 1 and 'r' or 's' end
+    return 'w'
+  end
+  if state == 'r' then return 'a' end
+  if state == 's' then return 'c' end
+  return more.en == 'cancelled' and 'k' or 'd'
+end
+
+-- Which sorted set an item stands in, with which score and under which name.
+local function place_of(id, r)
+  local state = r[STATE]
+  if state == 'p' then
+    if r[WORD] == 'w' then
+      -- Arrival breaks ties between equal due times: members with one score stand in the order of their text.
+      return READY .. r[PRIORITY] .. ':' .. r[QUEUE], r[DUE], string.format('%012d', r[ARRIVAL]) .. id
+    end
+    local more = r[MORE]
+    if more and more.hb == 'pause' then return ASIDE .. more.hk, r[DUE] or 0, id end
+    if r[DUE] then return LATER .. r[QUEUE], r[DUE], id end
+    return nil
+  end
+  if state == 'r' then
+    -- Without an end it is no lease, and nobody would ever look for it.
+    if not (r[MORE] and r[MORE].un) then return nil end
+    return LEASES .. r[QUEUE], r[MORE].un, id
+  end
+  if r[MORE].ku then return GONE, r[MORE].ku, 'i' .. id end
+  return nil
+end
+
+local function more_of(r)
+  local more = r[MORE]
+  if not more then
+    more = {}
+    r[MORE] = more
+  end
+  return more
+end
+
+-- The instant that orders its list, where the record knows it: when one that waits became due, when one that ended did.
+-- Of the others only the moment counts in which they came into their list.
+local function instant_of(r)
+  local word = r[WORD]
+  if word == 'w' then return r[DUE] end
+  if word == 'c' or word == 'd' or word == 'k' then return r[MORE].ea end
+  return false
+end
+
+-- Those that failed alike, and when this one did; nil for what is neither dead nor retrying, or never failed.
+local function failure_of(r)
+  local word, more = r[WORD], r[MORE]
+  if not more or not more.fp or (word ~= 'd' and word ~= 'r') then return nil end
+  local class, at
+  if word == 'd' then class, at = more.cl or '', more.ea else class, at = more.fc or '', more.fa or 0 end
+  return #class .. ':' .. class .. #r[TYPE] .. ':' .. r[TYPE] .. more.fp, at
+end
+
+local function standing(id, r)
+  local key, score, member = place_of(id, r)
+  local group, at = nil, nil
+  if r[MORE] and r[MORE].fp then group, at = failure_of(r) end
+  return { key, score, member, r[WORD], home_of(r[QUEUE], r[TYPE]), traits_of(r[MORE]), instant_of(r), group, at, false }
+end
+
+-- Says that the record is about to change. Every change begins with it.
+local function change(id)
+  local r = records[id]
+  if before[id] == nil then
+    before[id] = r and standing(id, r) or false
+    touched[#touched + 1] = id
+  end
+  return r
+end
+
+-- As `change`, and it is filed anew wherever it belongs, also where it seems to be already: a place may have been lost.
+local function refile(id)
+  local r = change(id)
+  if before[id] then before[id][10] = true end
+  return r
+end
+
+-- Loads many records in one call.
+local function fetch(ids)
+  local missing = {}
+  for i = 1, #ids do
+    local id = ids[i]
+    if records[id] == nil then
+      records[id] = false
+      missing[#missing + 1] = id
+    end
+  end
+  local found = many(ITEMS, missing)
+  for i = 1, #missing do
+    if found[i] then records[missing[i]] = cmsgpack.unpack(found[i]) end
+  end
+end
+
+-- Nothing of it remains.
+local function discard(id)
+  local r = change(id)
+  if r and forget_group_of then forget_group_of(id, r) end
+  records[id] = false
+  put(BODIES, id, false)
+  put(RESULTS, id, false)
+  put(ERRORS, id, false)
+  put(ATTEMPTS, id, false)
+  put(PROGRESS, id, false)
+end
+
+-- The record as it stands now: one whose time is over is gone, and a hold ends with its time or its pause.
+local function item(id)
+  if records[id] == nil then fetch({ id }) end
+  local r = records[id]
+  if not r then return nil end
+  local more = r[MORE]
+  if more then
+    if more.ku and more.ku <= now then
+      discard(id)
+      return nil
+    end
+    if more.hb and r[STATE] == 'p' then
+      if more.hb == 'pause' then
+        if not paused(more.hk) then
+          change(id)
+          more.hb, more.hk = nil, nil
+        end
+      elseif r[DUE] and r[DUE] <= now then
+        change(id)
+        if more.hb == 'gate' and drop_gate then drop_gate(more.hk) end
+        more.hb, more.hk = nil, nil
+      end
+    end
+  end
+  return r
+end
+
+local deltas = {}
+local function count(word, home, by)
+  local field = word .. home
+  deltas[field] = (deltas[field] or 0) + by
+end
+
+-- Moves an item between the lists that people read.
+local function relist(id, was, r)
+  local word, home, traits, score, instant = nil, nil, nil, nil, nil
+  if r then
+    word, home, traits, instant = r[WORD], home_of(r[QUEUE], r[TYPE]), traits_of(r[MORE]), instant_of(r)
+    score = (instant or now) * PLACES + r[ARRIVAL] % PLACES
+  end
+  local old_word, old_home, old_traits = was and was[4], was and was[5], was and was[6]
+  local is_same = word == old_word and home == old_home
+  local is_kept = is_same and instant == was[7] and not was[10]
+  if not is_same and old_word then
+    remove(INDEX .. old_word .. ':' .. old_home, id)
+    count(old_word, old_home, -1)
+  end
+  if word and not is_kept then
+    add(INDEX .. word .. ':' .. home, score, id)
+    if not is_same then count(word, home, 1) end
+  end
+  if not traits and not old_traits then return end
+  if is_kept and traits and old_traits and #traits == #old_traits then
+    local is_equal = true
+    for i = 1, #traits do is_equal = is_equal and traits[i] == old_traits[i] end
+    if is_equal then return end
+  end
+  local stays = {}
+  if traits then
+    for i = 1, #traits do stays[word .. ':' .. traits[i]] = true end
+  end
+  if old_traits then
+    for i = 1, #old_traits do
+      local key = old_word .. ':' .. old_traits[i]
+      if stays[key] == nil then remove(INDEX .. key, id) else stays[key] = not is_kept end
+    end
+  end
+  for key, is_new in pairs(stays) do
+    if is_new then add(INDEX .. key, score, id) end
+  end
+end
+
+-- Moves an item between those that failed alike.
+local alike = {}
+local function regroup(id, was, r)
+  local group, at = nil, nil
+  if r then group, at = failure_of(r) end
+  local old_group = was and was[8]
+  if not group and not old_group then return end
+  local is_same = group == old_group and r[WORD] == was[4]
+  if is_same and at == was[9] and not was[10] then return end
+  if old_group and not is_same then
+    remove(FAILED .. was[4] .. ':' .. old_group, id)
+    alike[old_group] = true
+  end
+  if group then
+    add(FAILED .. r[WORD] .. ':' .. group, at, id)
+    alike[group] = true
+  end
+end
+
+-- Writes back what changed. May be called more than once: what is changed afterwards is written by the next call.
+local function settle_records()
+  for i = 1, #touched do
+    local id = touched[i]
+    local r, was = records[id], before[id]
+    local key, score, member
+    if r then
+      r[WORD] = word_of(r)
+      if r[MORE] and next(r[MORE]) == nil then r[MORE] = false end
+      key, score, member = place_of(id, r)
+      put(ITEMS, id, cmsgpack.pack(r))
+      if r[WORD] == 'w' and not added[key] then
+        call('ZADD', PRIORITIES .. r[QUEUE], -r[PRIORITY], tostring(r[PRIORITY]))
+      end
+    elseif was then
+      put(ITEMS, id, false)
+    end
+    local was_key = was and was[1]
+    if was_key ~= key or (key and was[3] ~= member) then
+      if was_key then remove(was_key, was[3]) end
+      if key then add(key, score, member) end
+    elseif key and (was[2] ~= score or was[10]) then
+      add(key, score, member)
+    end
+    relist(id, was, r)
+    if (was and was[8]) or (r and r[MORE] and r[MORE].fp) then regroup(id, was, r) end
+  end
+  before, touched = {}, {}
+  write_gathered()
+  for field, by in pairs(deltas) do
+    if by ~= 0 and call('HINCRBY', COUNTS, field, by) == 0 then call('HDEL', COUNTS, field) end
+  end
+  deltas = {}
+  -- Their sizes are looked up, not counted on: whatever went before, the number is right.
+  for group in pairs(alike) do
+    local size = call('ZCARD', FAILED .. 'd:' .. group) + call('ZCARD', FAILED .. 'r:' .. group)
+    if size == 0 then call('ZREM', FAILURES, group) else call('ZADD', FAILURES, size, group) end
+  end
+  alike = {}
+  if seq and seq ~= seq_read then
+    call('SET', SEQ, seq)
+    seq_read = seq
+  end
+end

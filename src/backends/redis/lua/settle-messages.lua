@@ -1,0 +1,34 @@
+-- settle-messages.lua: ack, fail or extend leases of a plain queue. A stale or unknown one changes nothing.
+--
+-- ARGV  now, verb (ack, fail, beat), ms (delay or visibility; '' for none), and no, token for each lease
+-- REPLY 1 or 0 for each: whether the lease was held
+local verb, ms = ARGV[2], tonumber(ARGV[3])
+local reply = {}
+even_when_full()
+for i = 4, #ARGV, 2 do
+  local no, token = ARGV[i], ARGV[i + 1]
+  local m = load_message(no)
+  if not m or m[6] ~= token then
+    reply[#reply + 1] = 0
+  else
+    reply[#reply + 1] = 1
+    if verb == 'beat' then
+      m[7] = now + ms
+      save_message(no, m)
+      call('ZADD', MLEASES .. m[1], m[7], no)
+    else
+      call('ZREM', MLEASES .. m[1], no)
+      if verb == 'ack' then
+        drop_message(no, m)
+      else
+        m[4], m[6], m[7] = m[4] + 1, false, false
+        if ms and ms > 0 then m[3] = now + ms end
+        save_message(no, m)
+        file_message(tonumber(no), m)
+        nudge(m[1], m[3])
+      end
+    end
+  end
+end
+publish_all()
+return reply

@@ -1,0 +1,34 @@
+-- view.lua: an item as people and waiters see it, as a flat list.
+
+local NAMES = { p = 'pending', r = 'running', s = 'success', d = 'dead' }
+
+-- id, the whole envelope where there is no head, head, type, group, status, queue, ending, class, holdBy, holdKey, dueAt, holder,
+-- leaseUntil, runAt, result, error, endAt, progress, lapses, crashes, attempt, startAt, queueAt, redrives, cancel reason; false where there is none.
+local function views_of(ids)
+  local there = {}
+  for i = 1, #ids do
+    if item(ids[i]) then there[#there + 1] = ids[i] end
+  end
+  -- Inputs may be large, and nobody asked for them.
+  local headless, bodies = {}, {}
+  for i = 1, #there do
+    if not records[there[i]][HEAD] then headless[#headless + 1] = there[i] end
+  end
+  for i, body in ipairs(many(BODIES, headless)) do bodies[headless[i]] = body end
+  local results = many(RESULTS, there)
+  local errors, progress = many(ERRORS, there), many(PROGRESS, there)
+  local views = {}
+  for i = 1, #there do
+    local r = records[there[i]]
+    local m = r[MORE] or {}
+    local is_pending = r[STATE] == 'p'
+    views[there[i]] = {
+      there[i], bodies[there[i]] or false, r[HEAD] or false, r[TYPE], r[GROUP],
+      NAMES[r[STATE]], r[QUEUE], m.en or false, m.cl or false,
+      is_pending and m.hb or false, is_pending and m.hk or false, is_pending and r[DUE] or false,
+      m.wk or false, m.un or false, m.ra or false, results[i], errors[i], m.ea or false, progress[i],
+      m.la or 0, m.cr or 0, m.at or false, m.sa or false, m.qa or false, m.rd or false, m.ca or false,
+    }
+  end
+  return views
+end

@@ -1,0 +1,60 @@
+import type { Redis } from 'ioredis'
+
+/**
+ * Compares every sorted set that follows from the records with the records themselves, by a way of its own: what each item must
+ * stand in is worked out anew from the hash, and the sets have to hold exactly that. Replies what is wrong.
+ */
+const COMPARE = `
+local prefix, wrong, expected = KEYS[1], {}, {}
+local function expect(key, score, member)
+  expected[key] = expected[key] or {}
+  expected[key][member] = score
+end
+local sizes = {}
+local flat = redis.call('HGETALL', prefix .. ':items')
+for i = 1, #flat, 2 do
+  local id, r = flat[i], cmsgpack.unpack(flat[i + 1])
+  local state, queue, kind, due, arrival, word, more = r[1], r[2], r[3], r[6], r[7], r[8], r[9] or {}
+  -- true: any score will do, it is the moment in which the item came there.
+  local instant = word == 'w' and due or more.ea
+  if state == 'p' or state == 'r' then instant = word == 'w' and due end
+  local score = instant and instant * 2048 + arrival % 2048 or true
+  local lists = { #queue .. ':' .. queue .. kind }
+  for _, tag in ipairs(more.tg or {}) do lists[#lists + 1] = 't:' .. tag end
+  if more.cl then lists[#lists + 1] = 'c:' .. more.cl end
+  if more.fp then lists[#lists + 1] = 'f:' .. more.fp end
+  for _, list in ipairs(lists) do expect(prefix .. ':index:' .. word .. ':' .. list, score, id) end
+  if more.fp and (word == 'd' or word == 'r') then
+    local class = word == 'd' and more.cl or word == 'r' and more.fc or ''
+    local group = #class .. ':' .. class .. #kind .. ':' .. kind .. more.fp
+    expect(prefix .. ':failed:' .. word .. ':' .. group, word == 'd' and more.ea or more.fa, id)
+    sizes[group] = (sizes[group] or 0) + 1
+  end
+  if word == 'w' then expect(prefix .. ':ready:' .. r[5] .. ':' .. queue, due, string.format('%012d', arrival) .. id) end
+  if (word == 's' or word == 'r') and due then expect(prefix .. ':later:' .. queue, due, id) end
+  if state == 'r' then expect(prefix .. ':leases:' .. queue, more.un, id) end
+end
+for group, size in pairs(sizes) do expect(prefix .. ':failures', size, group) end
+for key, members in pairs(expected) do
+  for member, score in pairs(members) do
+    local found = tonumber(redis.call('ZSCORE', key, member) or 'nan')
+    if found ~= found or (score ~= true and found ~= score) then
+      wrong[#wrong + 1] = key .. ': ' .. member .. ' is at ' .. tostring(found) .. ' instead of ' .. tostring(score)
+    end
+  end
+end
+-- And nothing else stands there.
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  if string.find(key, prefix .. ':index:', 1, true) == 1 or string.find(key, prefix .. ':failed:', 1, true) == 1 or
+    key == prefix .. ':failures' or string.find(key, prefix .. ':ready:', 1, true) == 1 then
+    for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+      if not (expected[key] and expected[key][member]) then wrong[#wrong + 1] = key .. ': ' .. member .. ' is too much' end
+    end
+  end
+end
+return wrong`
+
+/** What is wrong with the lists of a namespace: nothing, if every one of them is what the records say. */
+export async function wrongIn(admin: Redis, prefix: string): Promise<readonly string[]> {
+  return (await admin.eval(COMPARE, 1, `{${prefix}}`)) as string[]
+}
