@@ -11,7 +11,9 @@ const SUITE = /^describe(?:Backend|Ledger|Queue|Store|PubSub|Inlet)\(\{(?: .*\}\
 
 /** What a suite is let off by one of its options: capabilities, clauses, and the names of shared lists. */
 function letOff(suite: string, option: 'without' | 'waived'): readonly string[] {
-  const found = new RegExp(`\\n {2}${option}(?:: ([\\s\\S]*?))?,\\n(?= {2}\\w|\\})`).exec(suite)
+  const found = new RegExp(`\\n {2}(?:plain: \\{ )?${option}(?:: ([\\s\\S]*?))?(?: \\})?,\\n(?= {2}\\w|\\})`).exec(
+    suite,
+  )
   if (found === null) {
     // However it is laid out, a suite that speaks of waivers must be understood here.
     return new RegExp(`\\b${option}:`).test(suite) ? [`${option} could not be read`] : []

@@ -1,12 +1,4 @@
-import type { At } from '../../core/time.js'
-
-/** Who did what, and why. */
-export interface LogEntry {
-  readonly at: At
-  readonly who: string
-  readonly why: string
-  readonly what: string
-}
+import type { LogEntry } from '../../ports/ledger.js'
 
 const MAX_ENTRIES = 1_000
 

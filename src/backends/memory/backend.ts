@@ -1,9 +1,9 @@
 import { integerOption, OptionTypeError, optionsObject } from '../../core/options.js'
+import { withHidden } from '../../ports/hidden.js'
 import { own } from '../../ports/native.js'
 import type { Backend, Queue } from '../../ports/ports.js'
 import type { Shelf } from './book.js'
 import { Books } from './books.js'
-import { withHidden } from './hidden.js'
 import { ItemRecord } from './item-record.js'
 import { KeySpace } from './key-space.js'
 import { memoryLedger } from './ledger.js'
@@ -16,6 +16,7 @@ import { type MemoryStore, storePort } from './store.js'
 import { DEFAULT_QUEUE } from './stored.js'
 import { type MemoryOptions, timeOf } from './time.js'
 
+/** Options of `memoryBackend`. All are optional. */
 export interface MemoryBackendOptions extends MemoryOptions {
   /** How the queues are kept: with `file` they survive the process. Store and pub/sub stay in memory. */
   readonly queue?: MemoryQueueKeeping

@@ -52,6 +52,7 @@ export class Book {
   readonly #groups = new Map<string, GroupRecord | ItemRecord>()
   readonly #endedItems = new Lane<ItemRecord>(expiresBefore, kept)
   readonly #endedGroups = new Lane<GroupRecord>(expiresBefore, kept)
+  #removed = 0
 
   constructor(prefix: string, shelf: Shelf) {
     this.prefix = prefix
@@ -77,6 +78,7 @@ export class Book {
     if (record !== undefined) {
       if (record.keepUntil > now || record.message !== undefined) return record
       this.#expire(record)
+      this.#removed += 1
     }
     if (this.shelf.queues.unread.size > 0) {
       readUnread(this, now)
@@ -126,7 +128,10 @@ export class Book {
     this.#endedItems.remove(record, record.keepSlot)
     record.keepUntil = keepUntil
     if (keepUntil !== Number.POSITIVE_INFINITY || record.hasEnded) this.#endedItems.add(record)
-    while (this.#endedItems.size > this.shelf.maxEnded) this.#expire(this.#endedItems.peek()!)
+    while (this.#endedItems.size > this.shelf.maxEnded) {
+      this.#expire(this.#endedItems.peek()!)
+      this.#removed += 1
+    }
   }
 
   /** It is open again: nothing removes it. */
@@ -189,6 +194,13 @@ export class Book {
     if (keepUntil !== Number.POSITIVE_INFINITY) this.#endedGroups.add(group)
   }
 
+  /** How many ended items were removed since this was last asked. */
+  takeRemoved(): number {
+    const removed = this.#removed
+    this.#removed = 0
+    return removed
+  }
+
   /** Removes what has been kept long enough, in at most this many steps. */
   sweep(now: At, steps: number): void {
     for (let step = 0; step < steps; step += 1) {
@@ -197,7 +209,10 @@ export class Book {
       const isItemDue = record !== undefined && record.keepUntil <= now
       const isGroupDue = group !== undefined && group.keepUntil <= now
       if (!isItemDue && !isGroupDue) return
-      if (isItemDue) this.#expire(record)
+      if (isItemDue) {
+        this.#expire(record)
+        this.#removed += 1
+      }
       if (isGroupDue) this.#removeGroup(group)
     }
   }
@@ -277,7 +292,7 @@ function traitsOf(record: ItemRecord): string[] {
   const traits = (record.envelope.tags ?? []).map(tagTrait)
   const failure = record.extras?.class
   if (failure !== undefined) traits.push(classTrait(failure))
-  const fingerprint = record.lastAttempt?.fingerprint
+  const { fingerprint } = record
   if (fingerprint !== undefined) traits.push(fingerprintTrait(fingerprint))
   return [...new Set(traits)]
 }

@@ -13,6 +13,8 @@ import { durationOf, type Time } from './time.js'
 
 /** So many messages that cannot be handed out are looked at in one claim: paused ones, strangers, ones that are over. */
 const MAX_PASSED_OVER = 1_024
+/** So many of the ended items and groups whose time is over go with one claim: an idle system gets rid of them, too. */
+const SWEEP_STEP = 8
 /** A second message of an item that somebody is running waits this long before it is looked at again. */
 const TWIN_WAIT: Ms = 1_000
 
@@ -23,6 +25,7 @@ interface Round {
   readonly leaseMs: Ms
   readonly items: Claimed[]
   readonly unreadable: { readonly queue: string; readonly body: string }[]
+  readonly crashed: string[]
   passedOver: number
 }
 
@@ -35,18 +38,21 @@ export function claimItems(book: Book, ask: ClaimAsk, time: Time): ClaimReply {
     leaseMs: durationOf(ask.leaseMs),
     items: [],
     unreadable: [],
+    crashed: [],
     passedOver: 0,
   }
   let more = book.pauses.free(round.now)
   let nextDueAt = Number.POSITIVE_INFINITY
   for (const { queue: name, max } of ask.from) {
     const queue = book.shelf.queues.named(name)
-    queue.reclaim(round.steady, round.now)
+    queue.reclaim(round.steady, round.now, (message) => round.crashed.push(typeOf(message)))
     const hasDue = queue.promote(round.now, Math.max(PROMOTE_STEP, max))
     claimFrom(book, queue, max, round)
     more ||= hasDue || queue.nextReady() !== undefined
     nextDueAt = Math.min(nextDueAt, queue.nextDueAt() ?? nextDueAt)
   }
+  book.sweep(round.now, SWEEP_STEP)
+  const removed = book.takeRemoved()
   book.shelf.settled()
   return {
     items: round.items,
@@ -54,7 +60,14 @@ export function claimItems(book: Book, ask: ClaimAsk, time: Time): ClaimReply {
     at: round.now,
     ...(nextDueAt === Number.POSITIVE_INFINITY ? undefined : { nextDueAt }),
     ...(round.unreadable.length === 0 ? undefined : { unreadable: round.unreadable }),
+    ...(round.crashed.length === 0 ? undefined : { crashed: round.crashed }),
+    ...(removed === 0 ? undefined : { removed }),
   }
+}
+
+function typeOf(message: Message): string {
+  const { owner } = message
+  return (owner instanceof ItemRecord ? owner.envelope : message.read())?.type ?? ''
 }
 
 function claimFrom(book: Book, queue: MessageQueue, max: number, round: Round): void {
@@ -115,7 +128,7 @@ function stranger(
   }
   // Two messages of one item, and nobody runs it: one is enough.
   if (known?.message !== undefined && known.message !== message) discard(book, known.queue, known.message)
-  if (known !== undefined) countPlainCrashes(known, message, envelope)
+  if (known !== undefined && countPlainCrashes(known, message, envelope)) round.crashed.push(envelope.type)
   const record = known ?? adopt(book, envelope, message)
   if (known !== undefined) book.link(known, message, envelope)
   // A gate that a plain system opened: its item waits for it here as it would there.
@@ -124,10 +137,11 @@ function stranger(
 }
 
 /** A plain system counts crashes in the state, and one that still says "running" for this try is a crash nobody counted. */
-function countPlainCrashes(record: ItemRecord, message: Message, envelope: Envelope): void {
+function countPlainCrashes(record: ItemRecord, message: Message, envelope: Envelope): boolean {
   const counted = record.extras?.crashes ?? 0
   const isNew = record.status === 'running' && record.envelope.attempt === envelope.attempt
   message.crashes = Math.max(message.crashes, counted + (isNew ? 1 : 0))
+  return isNew
 }
 
 /** Nothing can be done with it: it leaves the queue. */
@@ -149,7 +163,16 @@ function leaseOut(book: Book, queue: MessageQueue, message: Message, record: Ite
   const lease = { id: record.id, queue: queue.name, token: held.token, fence: record.fence, until: held.until }
   const { lapses, crashes, deliveries, gate } = message
   const { envelope } = record
-  return gate === undefined
-    ? { lease, envelope, lapses, crashes, started, deliveries }
-    : { lease, envelope, lapses, crashes, started, deliveries, gate: { met: gate.met } }
+  const cancelled = record.extras?.cancelled
+  if (gate === undefined && cancelled === undefined) return { lease, envelope, lapses, crashes, started, deliveries }
+  return {
+    lease,
+    envelope,
+    lapses,
+    crashes,
+    started,
+    deliveries,
+    ...(gate === undefined ? undefined : { gate: { met: gate.met } }),
+    ...(cancelled === undefined ? undefined : { cancelled }),
+  }
 }

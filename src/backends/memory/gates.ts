@@ -25,6 +25,10 @@ export class Gates {
     return this.#byKey.values()
   }
 
+  find(key: string): GateRecord | undefined {
+    return this.#byKey.get(key)
+  }
+
   /** A gate that is in the file already. */
   restore(gate: GateRecord): void {
     this.#byKey.set(gate.key, gate)

@@ -5,9 +5,23 @@ import type { Counted, Inspect, ItemQuery } from '../../ports/ledger.js'
 import { ITEM_STATE_WORDS, type ItemStateWord } from '../../ports/words.js'
 import { readUnread } from './adopt.js'
 import type { Book } from './book.js'
+import { failuresOf } from './failures.js'
 import type { Fifo } from './fifo.js'
+import { flowOf } from './flow.js'
 import type { ItemRecord } from './item-record.js'
-import { classTrait, codeOf, type Facet, fingerprintTrait, tagTrait } from './state-index.js'
+import { schedulesOf } from './schedules.js'
+import {
+  ACTIVE,
+  classTrait,
+  codeOf,
+  type Facet,
+  fingerprintTrait,
+  RETRYING,
+  SCHEDULED,
+  type StateCode,
+  tagTrait,
+  WAITING,
+} from './state-index.js'
 import type { Time } from './time.js'
 import { viewOf } from './view-of.js'
 
@@ -28,7 +42,23 @@ export function inspectBook(book: Book, time: Time): Inspect {
   return {
     list: async (query) => {
       const now = upToDate()
-      return page(book, query, now)
+      return page(book, query, now, statesOf(query), (record) => fits(record, query))
+    },
+    count: async (query) => {
+      upToDate()
+      return countOf(book, query)
+    },
+    flow: async (windowMs) => {
+      const now = upToDate()
+      return flowOf(book, now - windowMs)
+    },
+    failures: async (limit) => {
+      upToDate()
+      return failuresOf(book).slice(0, Math.max(0, limit))
+    },
+    strays: async (ask) => {
+      const now = upToDate()
+      return page(book, ask, now, STRAY_STATES, isStray)
     },
     attempts: async (id) => [...(book.item(id, time.wall())?.attempts() ?? [])],
     counts: async () => {
@@ -36,12 +66,30 @@ export function inspectBook(book: Book, time: Time): Inspect {
       return counted(book)
     },
     workers: async () => book.workers.all(time.wall()),
+    schedules: async () => schedulesOf(book),
+    input: async (id) => {
+      const record = book.item(id, time.wall())
+      return record?.hasInput === true ? record.envelope.input : undefined
+    },
+    gate: async (key) => {
+      const gate = book.gates.find(key)
+      if (gate === undefined) return undefined
+      const { holds, need, of, waiting } = gate
+      return { key, holds, need, of, waiting: [...waiting] }
+    },
+    log: async (limit) => book.log.all().toReversed().slice(0, limit),
   }
 }
 
-function page(book: Book, query: ItemQuery, now: At): Awaited<ReturnType<Inspect['list']>> {
+function page(
+  book: Book,
+  query: ItemQuery,
+  now: At,
+  states: readonly StateCode[],
+  isWanted: (record: ItemRecord) => boolean,
+): Awaited<ReturnType<Inspect['list']>> {
   const cursor = cursorOf(query)
-  const merged = merge(listsFor(book, query, cursor))
+  const merged = merge(listsFor(book, query, states, cursor))
   const found: ItemRecord[] = []
   let scanned = 0
   let last = cursor
@@ -50,15 +98,23 @@ function page(book: Book, query: ItemQuery, now: At): Awaited<ReturnType<Inspect
       return { items: found.map((one) => viewOf(book, one, now)), next: String(last) }
     }
     last = record.entered
-    if (fits(record, query)) found.push(record)
+    if (isWanted(record)) found.push(record)
     else scanned += 1
   }
   return { items: found.map((one) => viewOf(book, one, now)) }
 }
 
+function statesOf({ state }: Pick<ItemQuery, 'state'>): readonly StateCode[] {
+  return state === undefined ? ITEM_STATE_WORDS.map((_, code) => code) : [codeOf(state)]
+}
+
 /** The lists that hold everything the query can find, each from its newest item below the cursor on. */
-function* listsFor(book: Book, query: ItemQuery, cursor: number): IterableIterator<Iterator<ItemRecord>> {
-  const states = query.state === undefined ? ITEM_STATE_WORDS.map((_, code) => code) : [codeOf(query.state)]
+function* listsFor(
+  book: Book,
+  query: Omit<ItemQuery, 'limit'>,
+  states: readonly StateCode[],
+  cursor: number,
+): IterableIterator<IterableIterator<ItemRecord>> {
   const trait = traitOf(query)
   if (trait !== undefined) {
     const lists = book.index.traits.get(trait)?.lists
@@ -83,7 +139,7 @@ function* recordsOf(facets: Iterable<Facet>): IterableIterator<ItemRecord> {
 }
 
 /** The index that narrows most: there are more items of a class than of a fingerprint. */
-function traitOf({ fingerprint, tag, class: of }: ItemQuery): string | undefined {
+function traitOf({ fingerprint, tag, class: of }: Omit<ItemQuery, 'limit'>): string | undefined {
   if (fingerprint !== undefined) return fingerprintTrait(fingerprint)
   if (tag !== undefined) return tagTrait(tag)
   return of === undefined ? undefined : classTrait(of)
@@ -105,7 +161,37 @@ function* merge(lists: Iterable<Iterator<ItemRecord>>): IterableIterator<ItemRec
   }
 }
 
-function fits(record: ItemRecord, query: ItemQuery): boolean {
+/** Where the lists themselves are what is asked for, their sizes are the answer; otherwise what they hold is looked at. */
+function countOf(book: Book, query: Omit<ItemQuery, 'limit' | 'cursor'>): number {
+  const states = statesOf(query)
+  const { groupId, before, tag, fingerprint, class: of, queue, type } = query
+  const named = [tag, fingerprint, of].filter((given) => given !== undefined).length
+  const isPlain = groupId === undefined && before === undefined
+  let count = 0
+  if (isPlain && named === 1 && queue === undefined && type === undefined) {
+    const lists = book.index.traits.get(traitOf(query) ?? '')?.lists
+    for (const state of states) count += lists?.[state]?.size ?? 0
+  } else if (isPlain && named === 0) {
+    for (const home of book.index.homes()) {
+      if ((queue !== undefined && home.queue.name !== queue) || (type !== undefined && home.type !== type)) continue
+      for (const state of states) count += home.lists[state]?.size ?? 0
+    }
+  } else {
+    for (const list of listsFor(book, query, states, Number.POSITIVE_INFINITY))
+      for (const record of list) count += Number(fits(record, query))
+  }
+  return count
+}
+
+/** Where an item can be that is in no index which ever gives it out. */
+const STRAY_STATES: readonly StateCode[] = [WAITING, SCHEDULED, RETRYING, ACTIVE]
+
+function isStray({ status, message }: ItemRecord): boolean {
+  if (status === 'running') return message?.lease === undefined
+  return message === undefined || (message.hold === undefined && message.dueAt === Number.POSITIVE_INFINITY)
+}
+
+function fits(record: ItemRecord, query: Omit<ItemQuery, 'limit'>): boolean {
   const { envelope } = record
   return (
     (query.type === undefined || envelope.type === query.type) &&
@@ -113,7 +199,7 @@ function fits(record: ItemRecord, query: ItemQuery): boolean {
     (query.groupId === undefined || envelope.groupId === query.groupId) &&
     (query.tag === undefined || envelope.tags?.includes(query.tag) === true) &&
     (query.class === undefined || record.extras?.class === query.class) &&
-    (query.fingerprint === undefined || record.lastAttempt?.fingerprint === query.fingerprint) &&
+    (query.fingerprint === undefined || record.fingerprint === query.fingerprint) &&
     (query.before === undefined || (record.endAt ?? envelope.queueAt) < query.before)
   )
 }

@@ -6,7 +6,7 @@ import { buryRecord } from './bury.js'
 import { type Commit, groupOf, itemOf, moveGroup, type Of } from './commit-step.js'
 import { tellWatchers } from './elsewhere.js'
 import type { ItemRecord } from './item-record.js'
-import { MessageLease } from './message.js'
+import { type Message, MessageLease } from './message.js'
 import { dropStateText, dropTexts } from './plain-texts.js'
 import { durationOf } from './time.js'
 
@@ -53,10 +53,10 @@ export function push(book: Book, effect: Of<'push'>, commit: Commit): void {
 export function recordAttempt(book: Book, { id, was }: Of<'recordAttempt'>, commit: Commit): void {
   const record = itemOf(book, id, commit)
   if (record === undefined) return
-  const before = record.lastAttempt?.fingerprint
+  const before = record.fingerprint
   record.recordAttempt(was)
   record.runAt ??= was.startedAt
-  if (was.fingerprint !== before) book.traitsChanged(record)
+  if (record.fingerprint !== before) book.traitsChanged(record)
 }
 
 export function retryAt(book: Book, { id, attempt, delayMs }: Of<'retryAt'>, commit: Commit): void {
@@ -71,15 +71,27 @@ export function retryAt(book: Book, { id, attempt, delayMs }: Of<'retryAt'>, com
 
 export function release(book: Book, { id, delayMs, hold }: Of<'release'>, commit: Commit): void {
   const record = itemOf(book, id, commit)
-  if (record?.message === undefined) return
+  if (record === undefined) return
   const { now } = commit
-  const { message } = record
+  const message = record.message ?? newMessage(book, record, now)
+  if (message === undefined) return
   const freed = message.hold
   const dueAt = delayMs === undefined ? undefined : now + durationOf(delayMs)
   record.queue.refile(message, now, dueAt, dueAt !== undefined && dueAt <= now ? undefined : hold)
   // Somebody let it run before its gate had decided: the gate is over.
   if (freed?.by === 'gate' && freed.key !== hold?.key) book.gates.drop(freed.key)
   isPendingAgain(book, record, message.place === 'held' ? Number.POSITIVE_INFINITY : message.dueAt, now)
+}
+
+/** For an item that is open and stands in no queue any more, because somebody else took its message: it stands there again. */
+function newMessage(book: Book, record: ItemRecord, now: At): Message | undefined {
+  if (record.hasEnded || !record.hasInput) return undefined
+  const { envelope, queue } = record
+  const message = queue.draft(envelope, now, envelope.priority)
+  message.fence = record.fence
+  queue.enter(message, now)
+  book.link(record, message, envelope)
+  return message
 }
 
 function isPendingAgain(book: Book, record: ItemRecord, dueAt: At, now: At): void {
@@ -108,6 +120,7 @@ export function park(book: Book, effect: Of<'park'>, commit: Commit): void {
   const extras = record.withExtras()
   extras.error = effect.error
   extras.class = effect.class
+  extras.fingerprint = effect.fingerprint
   buryRecord(record)
   book.traitsChanged(record)
   end(book, record, effect.keepMs, commit.now)

@@ -33,6 +33,8 @@ export interface RecordKeeper {
 export class Extras {
   class: FailureClass | undefined = undefined
   error: string | undefined = undefined
+  /** What it died of, where no run told. */
+  fingerprint: string | undefined = undefined
   /** Why it is to be cancelled. */
   cancelled: string | undefined = undefined
   progress: string | undefined = undefined
@@ -143,6 +145,11 @@ export class ItemRecord implements MessageOwner {
 
   get lastAttempt(): Attempt | undefined {
     return Array.isArray(this.#attempts) ? this.#attempts.at(-1) : this.#attempts
+  }
+
+  /** What it failed of last. */
+  get fingerprint(): string | undefined {
+    return this.#extras?.fingerprint ?? this.lastAttempt?.fingerprint
   }
 
   recordAttempt(was: Attempt): void {

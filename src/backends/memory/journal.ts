@@ -33,6 +33,7 @@ function isWellFormed(text: string): boolean {
   return (text as unknown as { isWellFormed(): boolean }).isWellFormed()
 }
 
+/** A queue file is damaged in the middle. What stands before the damage was read; the rest is set aside. */
 export class QueueFileDamagedError extends MillraceError {
   constructor(file: string, what: string, options?: ErrorOptions) {
     super('QUEUE_FILE_DAMAGED', `${file}: ${what}`, { ...options, facts: { file } })

@@ -5,6 +5,7 @@ import { commitBatch } from './commit.js'
 import { extendLeases } from './extend.js'
 import { groupValue, loneGroup } from './group-record.js'
 import { inspectBook } from './inspect.js'
+import { scheduleOf } from './schedules.js'
 import type { Time } from './time.js'
 import { viewOf } from './view-of.js'
 
@@ -19,6 +20,7 @@ export function memoryLedger(book: Book, maxItemBytes: number, time: Time): Ledg
     limits: Object.freeze({ maxItemBytes, maxDelayMs: Number.POSITIVE_INFINITY }),
     claim: async (ask) => claimItems(book, ask, time),
     extend: async (held, leaseMs, me) => extendLeases(book, held, leaseMs, me, maxItemBytes, time),
+    leave: async (worker) => book.workers.left(worker),
     commit: async (batch) => commitBatch(book, batch, maxItemBytes, time),
     read: async (ids) => {
       const now = time.wall()
@@ -38,6 +40,10 @@ export function memoryLedger(book: Book, maxItemBytes: number, time: Time): Ledg
         return group === undefined ? undefined : { ...groupValue(group), open: group.open }
       })
     },
+    schedules: async (names) => {
+      const now = time.wall()
+      return names.map((name) => scheduleOf(book, name, now))
+    },
     watch: async (inbox, { ids, groups }) => {
       const now = time.wall()
       for (const id of ids) book.item(id, now)?.watch(inbox)
@@ -46,6 +52,11 @@ export function memoryLedger(book: Book, maxItemBytes: number, time: Time): Ledg
     },
     onReady: (wake) => signals.onReady(wake),
     onInbox: (inbox, hear) => signals.onInbox(inbox, hear),
+    paused: async () => {
+      const all = [...book.pauses.all()]
+      const named = (which: 'queue' | 'type') => all.filter(({ what }) => what === which).map(({ name }) => name)
+      return { queues: named('queue'), types: named('type') }
+    },
     inspect: inspectBook(book, time),
     // On a file, what was accepted outlives the process: nothing is owed then.
     ...(queues.file === undefined ? { unfinished: () => book.open } : undefined),

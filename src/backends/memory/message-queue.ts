@@ -80,8 +80,8 @@ export class MessageQueue {
     this.#file(message, now)
   }
 
-  /** Frees every lease that has run out. */
-  reclaim(steady: Ms, now: At): void {
+  /** Frees every lease that has run out, and tells of each whose run had started. */
+  reclaim(steady: Ms, now: At, crashed?: (message: Message) => void): void {
     for (;;) {
       const message = this.#leased.peek()
       const lease = message?.lease
@@ -94,7 +94,10 @@ export class MessageQueue {
         continue
       }
       message.lapses += 1
-      if (lease.started) message.crashes += 1
+      if (lease.started) {
+        message.crashes += 1
+        crashed?.(message)
+      }
       this.#endLease(message)
       this.#file(message, now)
       this.#log?.lapsed(message)

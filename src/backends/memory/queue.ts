@@ -14,6 +14,7 @@ export interface MemoryQueueKeeping extends MemoryQueuePersistence {
   readonly onEvict?: (entry: DeadLettered) => void
 }
 
+/** Options of `memoryQueue`: where it is kept, and the clock that it lives by. */
 export interface MemoryQueueOptions extends MemoryOptions, MemoryQueueKeeping {}
 
 const KEEPING = ['file', 'fs', 'onError', 'durability', 'maxDead', 'onEvict'] as const

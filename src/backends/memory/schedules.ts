@@ -1,23 +1,31 @@
 import type { At, Ms } from '../../core/time.js'
+import type { ScheduleRecord } from '../../ports/ledger.js'
 import type { Book } from './book.js'
 import { FLAG } from './group-record.js'
 
 /** How long a claim of an instant stands. */
 const FIRE_MS: Ms = 90_000
 
-export interface ScheduleRecord {
-  readonly spec: string
-  readonly nextAt: At
+/** Schedules are texts, under the key that a plain system uses too: a fleet in both modes fires once. */
+export function scheduleOf(book: Book, name: string, now: At): ScheduleRecord | undefined {
+  return read(book.shelf.keys.text(book.names.schedule(name), now)?.value)
 }
 
-/** Schedules are texts, under the key that a plain system uses too: a fleet in both modes fires once. */
-function scheduleOf(book: Book, name: string, now: At): ScheduleRecord | undefined {
-  const text = book.shelf.keys.text(book.names.schedule(name), now)
+/** All of them, for people. */
+export function schedulesOf(book: Book): readonly (ScheduleRecord & { readonly name: string })[] {
+  // The key of a name that stands for every name: what is before and after it.
+  const [before = '', after = ''] = book.names.schedule('\u0000').split('\u0000')
+  return book.shelf.keys.textsUnder(before).flatMap(({ key, value }) => {
+    const record = key.endsWith(after) ? read(value) : undefined
+    return record === undefined ? [] : [{ name: key.slice(before.length, -after.length), ...record }]
+  })
+}
+
+function read(text: string | undefined): ScheduleRecord | undefined {
   if (text === undefined) return undefined
   try {
-    const read = JSON.parse(text.value) as Partial<ScheduleRecord> | null
-    if (typeof read?.nextAt !== 'number' || typeof read.spec !== 'string') return undefined
-    return { spec: read.spec, nextAt: read.nextAt }
+    const { nextAt, spec } = (JSON.parse(text) ?? {}) as Partial<ScheduleRecord>
+    return typeof nextAt === 'number' && typeof spec === 'string' ? { spec, nextAt } : undefined
   } catch {
     return undefined
   }

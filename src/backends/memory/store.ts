@@ -1,7 +1,7 @@
 import { optionsObject } from '../../core/options.js'
 import type { Ms } from '../../core/time.js'
+import { withHidden } from '../../ports/hidden.js'
 import type { Store } from '../../ports/ports.js'
-import { withHidden } from './hidden.js'
 import { checkEntry, KeySpace } from './key-space.js'
 import { type MemoryOptions, timeOf } from './time.js'
 

@@ -27,6 +27,7 @@ export function viewOf(book: Book, record: ItemRecord, now: At): ItemView {
   if (record.runAt !== undefined) view.runAt = record.runAt
   if (record.endAt !== undefined) view.endAt = record.endAt
   if (extras?.progress !== undefined) view.progress = extras.progress
+  if (extras?.cancelled !== undefined && record.endAt === undefined) view.cancelled = extras.cancelled
   const result = record.result ?? textOf(book, book.names.result, record.id, now)
   const error = extras?.error ?? (status === 'dead' ? textOf(book, book.names.error, record.id, now) : undefined)
   if (result !== undefined && status === 'success') view.result = result

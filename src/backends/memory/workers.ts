@@ -15,6 +15,11 @@ export class Workers {
     this.#forget(now)
   }
 
+  /** It has stopped in order. */
+  left(id: string): void {
+    this.#seen.delete(id)
+  }
+
   all(now: At): readonly (Worker & { readonly seenAt: At })[] {
     this.#forget(now)
     return [...this.#seen.values()]

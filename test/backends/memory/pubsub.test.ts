@@ -15,7 +15,7 @@ describe('a subscriber', () => {
     expect(heard).toEqual(['a'])
   })
 
-  it('S09 that throws stops neither the others nor the publisher', () => {
+  it('S09 W29 that throws stops neither the others nor the publisher', () => {
     const pubsub = memoryPubSub()
     const heard: string[] = []
     pubsub.subscribe(() => {

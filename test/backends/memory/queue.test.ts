@@ -210,7 +210,7 @@ describe('the machine clock being set', () => {
 })
 
 describe('dead letters', () => {
-  it('are a live array, bounded, the oldest leaving first and being told', () => {
+  it('W14 are a live array, bounded, the oldest leaving first and being told', () => {
     const evicted: string[] = []
     const queue = memoryQueue({ maxDead: 2, onEvict: ({ body }) => evicted.push(body) })
     const { dead } = queue

