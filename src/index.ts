@@ -31,6 +31,8 @@ export const work: WorkSystem = /* @__PURE__ */ createWork({ autoStart: false })
 
 /** `enqueue` of the default system. */
 export const enqueue: WorkSystem['enqueue'] = /* @__PURE__ */ (() => work.enqueue)()
+/** `schedule` of the default system. */
+export const schedule: WorkSystem['schedule'] = /* @__PURE__ */ (() => work.schedule)()
 /** `start` of the default system. */
 export const start: WorkSystem['start'] = /* @__PURE__ */ (() => work.start)()
 /** `stop` of the default system. */
@@ -153,6 +155,8 @@ export type {
   ItemQuery,
   ItemView,
   Ledger,
+  PausedNames,
+  ScheduleRecord,
   Settled,
   Worker,
 } from './ports/ledger.js'
@@ -165,13 +169,25 @@ export { ITEM_STATE_WORDS, type ItemStateWord, stateWord } from './ports/words.j
 export { CancelledError, LeaseLostError, ShutdownDeadlineError } from './source/loop/errors.js'
 // Work
 export type { ActiveWork } from './work/active.js'
+export { conditionMet } from './work/condition.js'
+export { type CancelAnswer, CancelContendedError } from './work/controls/cancel.js'
+export { InvalidInputError } from './work/controls/input.js'
+export { HandlerOverrunError } from './work/controls/overruns.js'
+export { NotSupportedError, type Pausable } from './work/controls/pausing.js'
+export { ProgressError } from './work/controls/progress-desk.js'
+export { DeadlineError, RunTimeoutError } from './work/controls/run-limits.js'
 export type { WorkCapabilities, WorkSystem } from './work/create-work.js'
+export { type Batch, type BatchConfig, BatchOutputsError, defineBatchWork } from './work/define-batch-work.js'
 export { defineWork } from './work/define-work.js'
+export { DEPENDENCY_TYPE, type DependencyInput, type DependencyOptions, dependency } from './work/dependency.js'
 export type { WorkEvent } from './work/events.js'
 export { DuplicateTypeError, UnknownTypeError } from './work/registry.js'
 export { EncodeError } from './work/resolve-item.js'
 export { NotAResultError, NotReturnedError } from './work/result-tree.js'
-export { DeadlineError } from './work/runner.js'
+export type { ScheduleConfig, ScheduledFire } from './work/schedule/config.js'
+export { type Cron, CronError, parseCron } from './work/schedule/cron.js'
+export { nextAfter } from './work/schedule/next-after.js'
+export type { StoredItem, StoredLink, StoredNode, StoredWork } from './work/stored-tree.js'
 export { RefusedError } from './work/submitter.js'
 export type {
   BackpressureContext,
@@ -195,6 +211,7 @@ export type {
   GroupOfWork,
   InputForName,
   InputOf,
+  ListFilter,
   NameOf,
   NonVoidUnion,
   Receipt,
@@ -203,7 +220,9 @@ export type {
   SelfForName,
   SelfOf,
   SelfOfWork,
+  StateCondition,
   WaitOptions,
+  WatchOptions,
   Work,
   WorkBuilder,
   WorkContext,

@@ -1,9 +1,10 @@
 import type { Ms } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
-import type { EnvelopeHead } from '../ports/item.js'
 import type { ItemView } from '../ports/ledger.js'
 import type { Effect, Settlement } from '../ports/settlement.js'
+import { cancelText } from './cancel-text.js'
 import type { Retention } from './settle.js'
+import { tells } from './tells.js'
 
 /** What a person can do to an item. */
 export type Action = 'cancel' | 'redrive' | 'discard' | 'runNow'
@@ -40,11 +41,10 @@ export function act(
           id: envelope.id,
           ending: 'cancelled',
           class: 'retryable',
-          error: why === '' ? 'cancelled' : `cancelled: ${why}`,
+          error: cancelText(why),
           keepMs: keep.successMs,
         },
-        { do: 'closeGroup', groupId: envelope.groupId, by: 1 },
-        ...tellGates(envelope),
+        ...tells(envelope, false),
         log,
       ])
     case 'redrive':
@@ -67,8 +67,4 @@ export function act(
 
 function guarded(view: ItemView, effects: readonly Effect[]): Settlement {
   return { guard: { by: 'status', id: view.envelope.id, in: [view.status] }, effects }
-}
-
-function tellGates(envelope: EnvelopeHead): readonly Effect[] {
-  return (envelope.gates ?? []).map((key) => ({ do: 'tellGate', key, member: envelope.id, ok: false }))
 }

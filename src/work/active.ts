@@ -39,11 +39,21 @@ export class ActiveSet {
     return this.#runAt.get(delivery) !== undefined
   }
 
+  /** Everything that is held. */
+  deliveries(): IterableIterator<Delivery<Claimed>> {
+    return this.#runAt.keys()
+  }
+
   /** What runs here, by id, with when it began. */
   running(): Map<string, number> {
     const running = new Map<string, number>()
     for (const [{ item }, runAt] of this.#runAt) if (runAt !== undefined) running.set(item.envelope.id, runAt)
     return running
+  }
+
+  /** The types of what runs here. */
+  *runningTypes(): Iterable<string> {
+    for (const [{ item }, runAt] of this.#runAt) if (runAt !== undefined) yield item.envelope.type
   }
 
   list(): ActiveWork[] {

@@ -1,6 +1,6 @@
 import { backlogAlarm } from '../core/doer/backlog-alarm.js'
 import type { Ms } from '../core/time.js'
-import type { Queue } from '../ports/ports.js'
+import { queueDepths } from './queue-depth.js'
 import type { Shared } from './shared.js'
 
 /** Rings when the system has been behind without a break: no room for more, or queues that keep answering in full. */
@@ -10,12 +10,12 @@ export interface Backlog {
 
 const SILENT: Backlog = Object.freeze({ behind: () => undefined })
 
-export function openBacklog({ o, ports, registry, recorder }: Shared): Backlog {
+export function openBacklog(shared: Shared): Backlog {
+  const { o, recorder } = shared
   const { onBacklog, backlogAfterMs, backlogEveryMs } = o.given
   if (onBacklog === undefined || backlogAfterMs === undefined) return SILENT
   const tell = async (backedUpForMs: Ms) => {
-    const sizes = await Promise.all([...new Set([ports.queue, ...registry.queues])].map(sizeOf))
-    const known = sizes.filter((size) => size !== undefined)
+    const known = [...(await queueDepths(shared)).values()].filter((size) => size !== undefined)
     const queued = known.length === 0 ? undefined : known.reduce((sum, size) => sum + size, 0)
     onBacklog({ active: recorder.active.size, backedUpForMs, queued })
   }
@@ -31,13 +31,4 @@ export function openBacklog({ o, ports, registry, recorder }: Shared): Backlog {
     (ms) => ms,
   )
   return { behind: (isBehind) => alarm.pending(isBehind ? 1 : 0) }
-}
-
-async function sizeOf(queue: Queue): Promise<number | undefined> {
-  try {
-    const size = await queue.size?.()
-    return size !== undefined && Number.isFinite(size) ? size : undefined
-  } catch {
-    return undefined
-  }
 }

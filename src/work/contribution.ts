@@ -46,7 +46,7 @@ export function fold(
 }
 
 /** A codec that gives no text would lose the value of the group without a word. */
-function textOf(codec: JsonCodec, value: unknown): string {
+export function textOf(codec: JsonCodec, value: unknown): string {
   const text: unknown = codec.stringify(value)
   if (typeof text === 'string') return text
   throw new TypeError(`the codec of the system must return a string from stringify, and returned ${typeof text}`)

@@ -2,19 +2,24 @@ import type { Clock } from '../core/clock.js'
 import type { Metrics } from '../core/metrics.js'
 import { retry } from '../core/retry.js'
 import type { StatValue } from '../core/stat.js'
+import type { PausedNames } from '../ports/ledger.js'
 import { ledgerOf } from '../ports/native.js'
 import { overPlainPorts } from '../ports/plain/index.js'
 import type { Backend, Ports } from '../ports/ports.js'
 import type { ActiveWork } from './active.js'
+import type { CancelAnswer } from './controls/cancel.js'
+import type { Pausable } from './controls/pausing.js'
 import { Engine } from './engine.js'
 import { Registry, UnknownTypeError } from './registry.js'
 import { checkWork } from './result-tree.js'
+import type { ScheduleConfig } from './schedule/config.js'
 import { resolveSystemOptions, type WorkSystemOptions } from './system-options.js'
 import type {
   AnyWorkBuilder,
   GroupForName,
   GroupOfWork,
   InputForName,
+  ListFilter,
   RegistryNames,
   SelfForName,
   SelfOfWork,
@@ -48,15 +53,31 @@ export interface WorkSystem<Defs extends readonly AnyWorkBuilder[] = readonly An
     works: readonly W[],
     options?: WorkInstanceOptions,
   ): Promise<readonly WorkHandle<SelfOfWork<W>, GroupOfWork<W>>[]>
+  /**
+   * Enqueues work at times: by a cron expression, or by a function that says when next. Once per occurrence in the whole fleet.
+   * Goes on until the returned function is called or the system is stopped, whether or not it works.
+   */
+  schedule(config: ScheduleConfig): () => void
   /** Starts working. Idempotent. */
   start(): void
   /** Stops taking work, lets what runs finish for a while, gives the rest back. Idempotent. */
   stop(): Promise<void>
   /** The states of items: all of the backend's where it can list, otherwise those this process has seen. */
-  list(): Promise<WorkState[]>
+  list(filter?: ListFilter): Promise<WorkState[]>
+  /** Cancels an item, wherever in the fleet it waits or runs, and says what that came to. */
+  cancel(id: string, reason?: string): Promise<CancelAnswer>
+  /** No process of the fleet begins work of this queue or type any more. What runs goes on; what waits keeps its place. */
+  pause(what: Pausable, reason?: string): Promise<void>
+  /** Ends a pause. */
+  resume(what: Pausable, reason?: string): Promise<void>
+  /** What is paused: everything where the backend can list, otherwise the queues and types that this system knows. */
+  paused(): Promise<PausedNames>
   /** What this instance holds now. */
   active(): ActiveWork[]
+  /** All metrics as they stand. `work.queue_depth` shows what {@link WorkSystem.measure} found last. */
   stats(): StatValue[]
+  /** Asks every queue how much it holds, sets `work.queue_depth`, and gives all metrics. For a scrape. */
+  measure(): Promise<StatValue[]>
   readonly metrics: Metrics
   readonly backend: Backend
   readonly capabilities: WorkCapabilities
@@ -81,6 +102,7 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
       ...(options.portRetry === undefined ? {} : { retryPort: (call) => retry(call, options.portRetry) }),
     }),
   )
+  if (opened.foreign !== undefined && opened.isMixed === true) sayPlain(opened.foreign)
   const engine = new Engine(o, backend, opened, registry)
   const capabilities: WorkCapabilities = Object.freeze({
     atomic: opened.ledger.atomic,
@@ -97,6 +119,7 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
   const enqueueMany = async (works: readonly Work[], each?: WorkInstanceOptions) => {
     // All or none: what is no work is found before the first is sent.
     for (const work of works) checkWork(work)
+    if (works.length > 1) await engine.checkInputs(works)
     const handles = works.map((work) => engine.enqueue(work, each))
     await Promise.all(handles.map((handle) => handle.accepted()))
     // A handle is thenable: returned bare from an async function it would be awaited. In a list it is not.
@@ -107,15 +130,41 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
   return Object.freeze({
     enqueue,
     enqueueMany,
+    schedule: (config: ScheduleConfig) => engine.schedule(config),
     start: () => engine.start(),
     stop: () => engine.stop(),
-    list: () => engine.list(),
+    list: (filter?: ListFilter) => engine.list(filter),
+    cancel: (id: string, reason?: string) => engine.controls.cancel(id, reason),
+    pause: (what: Pausable, reason?: string) => engine.controls.pause(what, reason),
+    resume: (what: Pausable, reason?: string) => engine.controls.resume(what, reason),
+    paused: () => engine.controls.paused(),
     active: () => engine.active(),
     stats: () => o.metrics.list(),
+    measure: async () => {
+      await engine.measure()
+      return o.metrics.list()
+    },
     metrics: o.metrics,
     backend,
     capabilities,
   }) as unknown as WorkSystem<Defs>
+}
+
+const said = new Set<string>()
+
+/**
+ * One wrapped port makes a system plain: its settlements are then steps, not one atomic commit. Somebody who wrapped a port
+ * to log its calls would not expect that, so it is said, once for each port and process.
+ */
+function sayPlain(foreign: string): void {
+  if (said.has(foreign)) return
+  said.add(foreign)
+  process.emitWarning(
+    `A work system runs on plain ports, because its ${foreign} is not the backend's own object (a copy or a wrapper of it?). ` +
+      'Settlements are then a sequence of repeatable steps instead of one atomic commit, and items cannot be listed. ' +
+      'Give createWork({ backend }) the ports as the backend made them; `capabilities` of the system shows what it has.',
+    { type: 'MillraceWarning', code: 'MILLRACE_PLAIN_PORTS' },
+  )
 }
 
 /** The ports in use: those given, over the backend's, over fresh ones. The very objects, since capabilities belong to them. */

@@ -1,5 +1,7 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { newId } from '../core/ids.js'
 import { OptionTypeError } from '../core/options.js'
+import type { Batch } from './define-batch-work.js'
 import type {
   GroupOfResult,
   NonVoidUnion,
@@ -23,13 +25,35 @@ import { checkWorkOptions, type WorkOptions } from './work-options.js'
  * await w.enqueue(add({ a: 1, b: 2 })).result() // 3
  * ```
  */
+export function defineWork<Name extends string, S extends StandardSchemaV1, R extends WorkResult<unknown, unknown>>(
+  name: Name,
+  handler: (input: StandardSchemaV1.InferOutput<S>, ctx: WorkContext) => R | Promise<R>,
+  /** With a schema for its input: the handler gets what the schema makes of it, and whoever enqueues gives what it takes. */
+  options: WorkOptions<StandardSchemaV1.InferInput<S>, StandardSchemaV1.InferOutput<S>> & { readonly input: S },
+): WorkBuilder<Name, StandardSchemaV1.InferInput<S>, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>>
+export function defineWork<Name extends string, I, R extends WorkResult<unknown, unknown>>(
+  name: Name,
+  handler: (input: I, ctx: WorkContext) => R | Promise<R>,
+  options?: Omit<WorkOptions<I>, 'input'>,
+): WorkBuilder<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>>
 export function defineWork<Name extends string, I, R extends WorkResult<unknown, unknown>>(
   name: Name,
   handler: (input: I, ctx: WorkContext) => R | Promise<R>,
   options: WorkOptions<I> = {},
 ): WorkBuilder<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>> {
+  if (typeof handler !== 'function') throw new OptionTypeError(`work "${String(name)}" handler`, 'a function', handler)
+  // A handler's own result type is one of the results there are.
+  return builderOf(name, handler as WorkHandler<I>, options)
+}
+
+/** The builder of a type, with its definition. */
+export function builderOf<Name extends string, I, S, G>(
+  name: Name,
+  run: WorkHandler<I>,
+  options: WorkOptions<I>,
+  batch?: Batch<I>,
+): WorkBuilder<Name, I, S, G> {
   if (typeof name !== 'string' || name === '') throw new OptionTypeError('defineWork name', 'a non-empty string', name)
-  if (typeof handler !== 'function') throw new OptionTypeError(`work "${name}" handler`, 'a function', handler)
   checkWorkOptions(name, options)
   const def: WorkDefinition<Name, I> = Object.freeze({
     type: name,
@@ -38,9 +62,10 @@ export function defineWork<Name extends string, I, R extends WorkResult<unknown,
       ...options,
       ...(options.retry === undefined ? {} : { retry: Object.freeze({ ...options.retry }) }),
     }),
-    run: handler as WorkHandler<I>, // A handler's own result type is one of the results there are.
+    run,
+    ...(batch === undefined ? {} : { batch }),
   })
-  const build = (input: I): Work<Name, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>> => new BuiltWork(def, input)
+  const build = (input: I): Work<Name, S, G> => new BuiltWork(def, input)
   return Object.assign(build, { type: name, def })
 }
 

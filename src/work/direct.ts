@@ -3,7 +3,7 @@ import type { Claimed } from '../ports/item.js'
 import type { Admission, Carry } from '../source/loop/admission.js'
 import { Delivery } from '../source/loop/delivery.js'
 import type { Feed, Pulled } from '../source/loop/feed.js'
-import type { WorkSettling } from './runner.js'
+import type { WorkSettling } from './work-settling.js'
 
 /** An item that this process holds from birth, on its way from its acceptance to its turn. */
 interface Held {

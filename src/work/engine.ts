@@ -1,31 +1,41 @@
 import { keepAlive } from '../core/keep-alive.js'
 import { unreachable } from '../core/unreachable.js'
 import type { Claimed } from '../ports/item.js'
+import type { ItemView } from '../ports/ledger.js'
 import type { OpenedLedger } from '../ports/native.js'
 import type { Ports } from '../ports/ports.js'
 import type { ClosedGroup } from '../ports/settlement.js'
 import type { Delivery } from '../source/loop/delivery.js'
 import type { ActiveWork } from './active.js'
+import { closedAlone } from './closed-alone.js'
+import { Controls } from './controls/controls.js'
+import { looksAt, PAGE, readFilter } from './controls/list-filter.js'
+import { checkWorks } from './controls/queued-input.js'
 import type { Handle } from './handle.js'
+import { measureQueueDepths } from './queue-depth.js'
 import type { Registry } from './registry.js'
-import type { WorkSettling } from './runner.js'
+import type { ScheduleConfig } from './schedule/config.js'
+import { Schedules } from './schedule/schedules.js'
 import { Shared } from './shared.js'
 import { stateOf } from './states.js'
 import { Submitter } from './submitter.js'
 import type { ResolvedSystemOptions } from './system-options.js'
 import { Waiting } from './waiting.js'
-import type { Work, WorkInstanceOptions, WorkState } from './work.js'
+import type { ListFilter, Work, WorkInstanceOptions, WorkState } from './work.js'
 import { WorkLoop } from './work-loop.js'
+import type { WorkSettling } from './work-settling.js'
 
 /**
  * Carries items from enqueue to settlement. It decides nothing itself: what happens to an item is decided by pure functions
  * (`submit`, `route`, `settle`), when it runs by doers, and what is written by the ledger.
  */
 export class Engine {
+  readonly controls: Controls
   readonly #s: Shared
   readonly #submitter: Submitter
   readonly #waiting: Waiting
   readonly #loop: WorkLoop
+  readonly #schedules: Schedules
   #running: Promise<unknown> | undefined
   #stopping: Promise<void> | undefined
   #hold: (() => void) | undefined
@@ -33,12 +43,14 @@ export class Engine {
 
   constructor(o: ResolvedSystemOptions, ports: Ports, opened: OpenedLedger, registry: Registry) {
     this.#s = new Shared(o, ports, opened, registry)
-    this.#waiting = new Waiting(this.#s)
+    this.controls = new Controls(this.#s, (view, error, closed) => this.#cancelled(view, error, closed))
+    this.#waiting = new Waiting(this.#s, this.controls)
     this.#loop = new WorkLoop(this.#s, {
       settled: (delivery, settling) => this.#settled(delivery, settling),
       closed: (group) => this.#closed(group),
       moved: () => this.#holdProcess(),
     })
+    this.#schedules = new Schedules(this.#s, this.#accepted)
     this.#submitter = new Submitter(this.#s, (item, askedMs) => this.#loop.runDirectly(item, askedMs))
   }
 
@@ -46,11 +58,21 @@ export class Engine {
     return this.#waiting.handle(this.#submitter.submit(work, options), this.#accepted)
   }
 
+  schedule(config: ScheduleConfig): () => void {
+    return this.#schedules.add(config)
+  }
+
+  /** Rejects with the first of these whose input is not valid. */
+  async checkInputs(works: readonly Work[]): Promise<void> {
+    await checkWorks(works, (work) => this.#s.registry.schemaOf(work))
+  }
+
   start(): void {
     this.#isWanted = true
     // A start during a stop takes effect when that is over: two loops at once would be two workers.
     if (this.#running !== undefined || this.#stopping !== undefined) return
     this.#waiting.open()
+    this.#schedules.start()
     this.#running = this.#loop.run().catch((error) => this.#s.failed(error, 'queue'))
     this.#holdProcess()
   }
@@ -64,28 +86,44 @@ export class Engine {
     return this.#stopping
   }
 
+  /** Asks the queues for their sizes, so that the metrics show them. */
+  measure(): Promise<void> {
+    return measureQueueDepths(this.#s)
+  }
+
   active(): ActiveWork[] {
     return this.#s.recorder.active.list()
   }
 
-  async list(): Promise<WorkState[]> {
+  async list(filter?: ListFilter): Promise<WorkState[]> {
     const { ledger, known, o, recorder } = this.#s
-    if (ledger.inspect === undefined) return known?.list() ?? []
+    const { queries, fits } = readFilter(filter)
+    const { inspect } = ledger
+    if (inspect === undefined) return (known?.list() ?? []).filter(fits)
     const running = recorder.active.running()
-    const states: WorkState[] = []
-    let cursor: string | undefined
-    do {
-      const page = await ledger.inspect.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) })
-      states.push(...page.items.map((view) => stateOf(view, running.get(view.envelope.id))))
-      cursor = page.next
-    } while (cursor !== undefined && states.length < o.maxStates)
-    return states
+    // By id: an item may move from one state to the next between two questions.
+    const states = new Map<string, WorkState>()
+    let looksLeft = looksAt(o.maxStates)
+    for (const query of queries) {
+      let cursor: string | undefined
+      do {
+        const page = await inspect.list({ ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) })
+        for (const view of page.items) {
+          const state = stateOf(view, running.get(view.envelope.id))
+          if (fits(state)) states.set(state.id, state)
+        }
+        cursor = page.next
+        looksLeft -= 1
+      } while (cursor !== undefined && states.size < o.maxStates && looksLeft > 0)
+      if (states.size >= o.maxStates || looksLeft <= 0) break
+    }
+    return [...states.values()]
   }
 
   async #stop(): Promise<void> {
     const running = this.#running
     this.#running = undefined
-    await this.#loop.stop(this.#s.o.stopDrain)
+    await Promise.all([this.#schedules.stop(this.#s.o.stopDrain), this.#loop.stop(this.#s.o.stopDrain)])
     await running
     this.#waiting.close()
     this.#holdProcess()
@@ -108,6 +146,7 @@ export class Engine {
         break
       case 'dead':
       case 'expired':
+      case 'cancelled':
         saw({ status: 'dead', error: told.error, endAt: at })
         this.#waiting.itemEnded(envelope.id, { error: told.error })
         break
@@ -124,7 +163,31 @@ export class Engine {
         unreachable(told)
     }
     if (result?.kind === 'applied') for (const closed of result.closed) this.#closed(closed)
+    // On plain ports another process may have gone on with it, and has told of it.
+    const wasUnheard = result?.kind === 'repeated' && this.#s.ledger.atomic
+    const alone = wasUnheard ? closedAlone(envelope, settling.settlement) : undefined
+    if (alone?.isFolded === true) void this.#closedUnheard(alone)
+    else if (alone !== undefined) this.#closed(alone)
     this.#holdProcess()
+  }
+
+  /** It was waiting, and a cancel of ours ended it. */
+  #cancelled({ envelope }: ItemView, error: string, closed: readonly ClosedGroup[]): void {
+    this.#s.saw(envelope, { status: 'dead', error, endAt: this.#s.now() })
+    this.#waiting.itemEnded(envelope.id, { error })
+    for (const group of closed) this.#closed(group)
+    this.#holdProcess()
+  }
+
+  /** Should the look fail, whoever waits looks for himself, as ever. */
+  async #closedUnheard({ groupId, watched = false }: ClosedGroup): Promise<void> {
+    try {
+      const [group] = await this.#s.ledger.groups([groupId])
+      if (group !== undefined)
+        this.#closed({ groupId, watched, ...(group.value === undefined ? {} : { value: group.value }) })
+    } catch (error) {
+      this.#s.failed(error, 'commit')
+    }
   }
 
   #closed({ groupId, value, watched }: ClosedGroup): void {

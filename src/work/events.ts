@@ -22,4 +22,5 @@ export type WorkEvent =
     })
   | (OfItem & { readonly kind: 'deferred'; readonly runAt: number })
   | (OfItem & { readonly kind: 'expired'; readonly deadline: number })
+  | (OfItem & { readonly kind: 'cancelled'; readonly reason: string })
   | { readonly kind: 'group-done'; readonly groupId: string; readonly result: unknown; readonly at: number }

@@ -1,10 +1,13 @@
+import type { CancelAnswer } from './controls/cancel.js'
+import { type Controls, checkedWatch } from './controls/controls.js'
 import type { Submission } from './submitter.js'
-import type { Receipt, WaitOptions, WorkHandle } from './work.js'
+import type { Receipt, WaitOptions, WatchOptions, WorkHandle } from './work.js'
 
 /** What a handle asks its system for. */
 export interface HandleServices {
   result(handle: Handle, options: WaitOptions | undefined): Promise<unknown>
   group(handle: Handle, options: WaitOptions | undefined): Promise<unknown>
+  readonly controls: Controls
 }
 
 /** An enqueued item. Thenable: awaiting it waits for its group. */
@@ -48,6 +51,26 @@ export class Handle implements WorkHandle {
   group(options?: WaitOptions): Promise<unknown> {
     this.#isAwaited = true
     return this.#services.group(this, options)
+  }
+
+  async cancel(reason?: string): Promise<CancelAnswer> {
+    // What is not there yet cannot be cancelled; what was not accepted says so.
+    await this.accepted()
+    return this.#services.controls.cancel(this.id, reason)
+  }
+
+  async progress(): Promise<unknown> {
+    await this.accepted()
+    return this.#services.controls.progress(this.id, this.type)
+  }
+
+  watchProgress(options?: WatchOptions): AsyncGenerator<unknown, void> {
+    return this.#watched(checkedWatch(options))
+  }
+
+  async *#watched(options: WatchOptions): AsyncGenerator<unknown, void> {
+    await this.accepted()
+    yield* this.#services.controls.watchProgress(this.id, this.type, options)
   }
 
   then<A = unknown, B = never>(

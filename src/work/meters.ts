@@ -16,7 +16,7 @@ type MeterOf<K extends WorkMetric> = K extends
     : Counter
 
 /** All series of one work type, held so that counting costs no look-up. */
-export type TypeMeters = { readonly [K in Exclude<WorkMetric, 'queueDepth'>]: MeterOf<K> }
+export type TypeMeters = { readonly [K in Exclude<WorkMetric, 'queueDepth' | 'removed'>]: MeterOf<K> }
 
 /** The series of every type. A type's appear together on its first item, at 0. */
 export class Meters {
@@ -36,9 +36,17 @@ export class Meters {
     return meters
   }
 
+  /** Ended items that are gone, whatever their type: made when there is something to count. */
+  removed(count: number): void {
+    const { description, unit } = WORK_METRIC_DETAILS.removed
+    this.#metrics.counter(WORK_METRICS.removed, {}, { description, unit }).inc(count)
+  }
+
   #open(type: string): TypeMeters {
     const labels = { type }
-    const names = (Object.keys(WORK_METRICS) as WorkMetric[]).filter((name) => name !== 'queueDepth')
+    const names = (Object.keys(WORK_METRICS) as WorkMetric[]).filter(
+      (name) => name !== 'queueDepth' && name !== 'removed',
+    )
     const made = names.map((name) => {
       const { kind, description, unit } = WORK_METRIC_DETAILS[name]
       return [name, this.#metrics[kind](WORK_METRICS[name], labels, { description, unit })]

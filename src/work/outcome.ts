@@ -11,6 +11,8 @@ export interface Child {
   readonly hold?: Hold
 }
 
+export type OpenGate = Extract<Effect, { readonly do: 'openGate' }>
+
 /** A value for the group, encoded. `expect`: the version that it was folded on. */
 export interface Contribution {
   readonly value: string
@@ -25,7 +27,7 @@ export type Outcome =
       readonly result?: string
       readonly contributions: readonly Contribution[]
       readonly children: readonly Child[]
-      readonly gates: readonly Extract<Effect, { readonly do: 'openGate' }>[]
+      readonly gates: readonly OpenGate[]
     }
   | {
       readonly kind: 'threw'
@@ -35,15 +37,19 @@ export type Outcome =
       /** What the user's own classifier said. */
       readonly said?: 'retry' | 'abort'
     }
+  /** A gate that has not decided where nothing would tell it: it looks again later. */
+  | { readonly kind: 'waiting'; readonly delayMs: Ms }
   /** Stopped because its process shuts down: handed back, without an attempt. */
   | { readonly kind: 'interrupted' }
-  /** Not run: its deadline had passed. */
-  | { readonly kind: 'expired' }
+  /** Its deadline had passed: before it could run, or while it ran and was strict about it. */
+  | { readonly kind: 'expired'; readonly hasRun?: boolean }
+  /** Somebody cancelled it, and why. */
+  | { readonly kind: 'cancelled'; readonly why: string; readonly hasRun: boolean }
   /** Not run: earlier runs of it died with their process too often. */
   | { readonly kind: 'crashed'; readonly crashes: number }
   /** Not run: nobody knows its type, or its input cannot be read. */
   | { readonly kind: 'unroutable'; readonly error: string }
-  | { readonly kind: 'unreadable'; readonly error: string }
+  | { readonly kind: 'unreadable'; readonly error: string; readonly rule: 'decode' | 'schema' }
 
 /** A run that has ended: everything its settlement depends on. */
 export interface Ran {

@@ -1,14 +1,14 @@
 import type { At } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
-import type { Claimed, Envelope } from '../ports/item.js'
+import type { Claimed, Envelope, EnvelopeHead } from '../ports/item.js'
 import type { Delivery } from '../source/loop/delivery.js'
 import { ActiveSet } from './active.js'
 import { EventDesk } from './event-desk.js'
 import type { WorkEvent } from './events.js'
 import { Meters, type TypeMeters } from './meters.js'
 import type { Registry } from './registry.js'
-import type { WorkSettling } from './runner.js'
 import type { ResolvedSystemOptions } from './system-options.js'
+import type { WorkSettling } from './work-settling.js'
 
 /** Counts what happens and tells it: metrics, events, and what is active. Observers that throw disturb nobody. */
 export class Recorder {
@@ -48,7 +48,6 @@ export class Recorder {
     meters.active.add(1)
     meters.pending.add(1)
     meters.peak.max(meters.active.value())
-    if (delivery.item.crashes > 0) meters.crashed.inc()
   }
 
   started(delivery: Delivery<Claimed>, at: At): void {
@@ -95,6 +94,14 @@ export class Recorder {
     this.#meters.of(type).commitErrors.inc()
   }
 
+  crashed(type: string): void {
+    this.#meters.of(type).crashed.inc()
+  }
+
+  removed(count: number): void {
+    this.#meters.removed(count)
+  }
+
   rescheduled(item: Envelope, byMs: number): void {
     const meters = this.#meters.of(item.type)
     meters.rescheduled.inc()
@@ -112,6 +119,12 @@ export class Recorder {
     for (const { item } of children) this.#events.say(queuedEvent(item, at))
     this.#events.pay(envelope.id, eventOf(settling, at))
     for (const { item } of children) this.#events.pay(item.id)
+  }
+
+  /** An item that was waiting ended, because it was cancelled here. */
+  cancelled(item: EnvelopeHead, reason: string, at: At): void {
+    this.#meters.of(item.type).cancelled.inc()
+    if (this.#events.hasListeners) this.#events.emit({ kind: 'cancelled', ...ofItem(item), reason, at })
   }
 
   groupDone(groupId: string, result: unknown, at: At): void {
@@ -143,6 +156,9 @@ function count(meters: TypeMeters, { ran, told }: WorkSettling, at: At): void {
     case 'expired':
       meters.expired.inc()
       return
+    case 'cancelled':
+      meters.cancelled.inc()
+      return
     case 'released':
       return
     default:
@@ -167,6 +183,8 @@ function eventOf({ ran, told, value }: WorkSettling, at: At): WorkEvent | undefi
       return { kind: 'deferred', ...of, runAt: told.runAt }
     case 'expired':
       return { kind: 'expired', ...of, deadline: envelope.deadline ?? at }
+    case 'cancelled':
+      return { kind: 'cancelled', ...of, reason: told.why }
     case 'released':
       return undefined
     default:
@@ -182,7 +200,7 @@ function childrenOf(outcome: WorkSettling['ran']['outcome']) {
   return outcome.kind === 'returned' ? outcome.children : []
 }
 
-function ofItem(item: Envelope) {
+function ofItem(item: EnvelopeHead) {
   const { id, type, groupId, attempt } = item
   return { id, type, groupId, attempt }
 }

@@ -1,8 +1,11 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { closestName } from '../core/closest-name.js'
 import type { JsonCodec } from '../core/codec.js'
 import { MillraceError } from '../core/error.js'
 import type { Queue } from '../ports/ports.js'
-import type { AnyWorkBuilder, WorkDefinition } from './work.js'
+import { definitionOf } from './define-work.js'
+import { dependencyDefinition } from './dependency.js'
+import type { AnyWorkBuilder, Work, WorkDefinition } from './work.js'
 
 /** Two types under one name: the second would silently take over the first one's items. */
 export class DuplicateTypeError extends MillraceError {
@@ -35,13 +38,16 @@ export class Registry {
   readonly #defs = new Map<string, WorkDefinition<string, never>>()
   #names: ReadonlyMap<Queue, string> = new Map()
   #hasListeners = false
+  #hasBatches = false
+  #hasSchemas = false
 
   constructor(builders: readonly AnyWorkBuilder[]) {
+    this.#defs.set(dependencyDefinition.type, dependencyDefinition as WorkDefinition<string, never>)
     for (const { def } of builders) {
       const known = this.#defs.get(def.type)
       if (known !== undefined && known !== def) throw new DuplicateTypeError(def.type)
       this.#defs.set(def.type, def as WorkDefinition<string, never>)
-      this.#hasListeners ||= def.options.onEvent !== undefined
+      this.#look(def as WorkDefinition<string, never>)
     }
   }
 
@@ -66,13 +72,24 @@ export class Registry {
       )
     }
     this.#defs.set(def.type, def)
-    this.#hasListeners ||= def.options.onEvent !== undefined
+    this.#look(def)
     return def
+  }
+
+  #look({ options: { onEvent, input }, batch }: WorkDefinition<string, never>): void {
+    this.#hasBatches ||= batch !== undefined
+    this.#hasListeners ||= onEvent !== undefined
+    this.#hasSchemas ||= input !== undefined
   }
 
   /** Some type listens to its own events. */
   get hasListeners(): boolean {
     return this.#hasListeners
+  }
+
+  /** Some type is a batched one. */
+  get hasBatches(): boolean {
+    return this.#hasBatches
   }
 
   get types(): readonly string[] {
@@ -101,6 +118,21 @@ export class Registry {
   queueOf(type: string): string {
     const own = this.#defs.get(type)?.options.queue
     return (own === undefined ? undefined : this.#names.get(own)) ?? 'default'
+  }
+
+  /** Some type says what its inputs must be. */
+  get hasSchemas(): boolean {
+    return this.#hasSchemas
+  }
+
+  /** What the input of this work must be. Work that is queued here for the first time brings its type along. */
+  schemaOf(work: Work): StandardSchemaV1 | undefined {
+    return (this.#defs.get(work.type) ?? definitionOf(work))?.options.input
+  }
+
+  /** The name of a queue in the ledger. Undefined: this system does not serve it. */
+  nameOf(queue: Queue): string | undefined {
+    return this.#names.get(queue)
   }
 
   codecOf(type: string, fallback: JsonCodec): JsonCodec {

@@ -7,10 +7,10 @@ import { checkRetryPolicy, mergeRetryPolicies } from '../core/retry-policy.js'
 import type { At } from '../core/time.js'
 import type { Envelope } from '../ports/item.js'
 import { definitionOf } from './define-work.js'
-import type { Child } from './outcome.js'
+import type { Child, OpenGate } from './outcome.js'
 import type { Registry } from './registry.js'
 import type { Work, WorkInstanceOptions, WorkRetry } from './work.js'
-import { checkRetry } from './work-options.js'
+import { checkControls, checkRetry } from './work-options.js'
 
 /** What a submit needs to know of its system. */
 export interface ItemRules {
@@ -18,6 +18,8 @@ export interface ItemRules {
   readonly codec: JsonCodec
   readonly retry: WorkRetry | undefined
   readonly newId: () => string
+  /** A queue has one name in the whole fleet. On plain ports every process numbers its own. */
+  readonly areNamesShared: boolean
   /** Merged policies by type, and the defaults they were merged on. */
   readonly policies: Map<string, { readonly defaults: object; readonly policy: RetryPolicy }>
 }
@@ -34,6 +36,11 @@ export interface ResolvedItem extends Child {
   readonly item: Envelope & { waiter?: string }
   /** Wants to run at once in this process. */
   readonly skipQueue: boolean
+  /** Its start, or its deadline, was given as an instant: it does not count from when the item is queued. */
+  readonly isStartFixed: boolean
+  readonly isDeadlineFixed: boolean
+  /** For an item that a gate holds: the gate, which is opened with it. */
+  readonly gate?: OpenGate
 }
 
 /** The input could not be turned into text. */
@@ -65,9 +72,12 @@ export function resolveItem(
   const runAt = given?.runAt ?? computed?.runAt
   const startAt = runAt ?? now + (given?.delay ?? computed?.delay ?? typed?.delay ?? 0)
   const timeout = given?.timeout ?? computed?.timeout ?? typed?.timeout
-  const deadline = given?.deadline ?? computed?.deadline ?? (timeout === undefined ? undefined : now + timeout)
+  const fixedDeadline = given?.deadline ?? computed?.deadline
+  const deadline = fixedDeadline ?? (timeout === undefined ? undefined : now + timeout)
   const group = given?.group ?? computed?.group ?? typed?.group
   const tags = given?.tags ?? computed?.tags ?? typed?.tags
+  const runTimeout = given?.runTimeout ?? computed?.runTimeout ?? typed?.runTimeout
+  const isStrict = given?.strictDeadline ?? computed?.strictDeadline ?? typed?.strictDeadline
   const item: { -readonly [K in keyof Envelope]: Envelope[K] } = {
     v: 1,
     id: work.id,
@@ -83,7 +93,9 @@ export function resolveItem(
   // Absent fields stay absent, on the wire too: most items have none of these.
   if (group !== undefined) item.group = group
   if (deadline !== undefined) item.deadline = deadline
-  if (tags !== undefined) item.tags = tags
+  if (tags !== undefined && tags.length > 0) item.tags = [...new Set(tags)]
+  if (runTimeout !== undefined) item.runTimeout = runTimeout
+  if (isStrict === true) item.strictDeadline = true
   if (place.parent !== undefined) item.parent = place.parent
   if (place.dependents !== undefined) item.dependents = place.dependents
   if (place.trace !== undefined) item.trace = place.trace
@@ -94,11 +106,13 @@ export function resolveItem(
     delayMs: Math.max(0, startAt - now),
     // What is not due yet waits in the queue like everything else.
     skipQueue: skipQueue && startAt <= now,
+    isStartFixed: runAt !== undefined,
+    isDeadlineFixed: fixedDeadline !== undefined,
   }
 }
 
 /** The merged policy. Where only the type and the system have a say it is made once: their options never change. */
-function policyOf(rules: ItemRules, type: string, ...own: readonly (WorkRetry | undefined)[]): RetryPolicy {
+export function policyOf(rules: ItemRules, type: string, ...own: readonly (WorkRetry | undefined)[]): RetryPolicy {
   const { registry, retry } = rules
   const isUsual = own.every((layer) => layer === undefined)
   const defaults = getDefaultRetryOptions()
@@ -136,10 +150,13 @@ const NAMES = [
   'timeout',
   'skipQueue',
   'tags',
+  'runTimeout',
+  'strictDeadline',
+  'tx',
 ] as const satisfies readonly (keyof WorkInstanceOptions)[]
 
 /** Nonsense is refused where it is given, with the name of the option, and leaves nothing behind. */
-function checkInstanceOptions(owner: string, options: WorkInstanceOptions | undefined): void {
+export function checkInstanceOptions(owner: string, options: WorkInstanceOptions | undefined): void {
   if (options === undefined) return
   optionsObject(owner, options, NAMES)
   for (const name of ['delay', 'runAt', 'deadline', 'timeout', 'priority'] as const) {
@@ -151,11 +168,6 @@ function checkInstanceOptions(owner: string, options: WorkInstanceOptions | unde
   if (options.group !== undefined && typeof options.group !== 'string') {
     throw new OptionTypeError(`${owner}.group`, 'a string', options.group)
   }
-  if (
-    options.tags !== undefined &&
-    !(Array.isArray(options.tags) && options.tags.every((t) => typeof t === 'string'))
-  ) {
-    throw new OptionTypeError(`${owner}.tags`, 'a list of strings', options.tags)
-  }
+  checkControls(owner, options)
   checkRetry(`${owner}.retry`, options.retry)
 }

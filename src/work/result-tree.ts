@@ -1,10 +1,18 @@
 import { MillraceError } from '../core/error.js'
-import { NonRetryableError } from '../core/failure-errors.js'
+import { checkedCondition } from './condition.js'
 import type { DependencyCondition, GroupItem, ResultOptions, Work, WorkInstanceOptions } from './work.js'
 
 const NODE: unique symbol = Symbol.for('millrace.result') as never
 
 const NOTHING: readonly GroupItem[] = Object.freeze([])
+const NO_LINKS: readonly Link[] = Object.freeze([])
+
+/** One `.next`: what is queued once what came before meets the condition. */
+export interface Link {
+  readonly items: readonly GroupItem[]
+  readonly condition: DependencyCondition
+  readonly itemOptions: WorkInstanceOptions | undefined
+}
 
 /** One instruction of a handler: what stands behind a `WorkResult`. It has no `then`, and does nothing by itself. */
 export class ResultNode {
@@ -14,6 +22,7 @@ export class ResultNode {
   readonly options: ResultOptions<unknown> | undefined
   readonly items: readonly GroupItem[]
   readonly itemOptions: WorkInstanceOptions | undefined
+  #links: Link[] | undefined
 
   constructor(
     kind: 'result' | 'queue' | 'void',
@@ -29,13 +38,25 @@ export class ResultNode {
     this.itemOptions = itemOptions
   }
 
-  /** Dependencies are not built yet. Saying so parks the item at once: dropping the rest silently would lose work. */
+  /** What comes after it, link by link. */
+  get links(): readonly Link[] {
+    return this.#links ?? NO_LINKS
+  }
+
+  /** Changes this very node and returns it: a chain is one instruction. */
   next(
-    _items: GroupItem | readonly GroupItem[],
-    _condition?: DependencyCondition,
-    _options?: WorkInstanceOptions,
-  ): never {
-    throw new NonRetryableError('.next() is not supported yet: queue the next step from the handler of the last one.')
+    items: GroupItem | readonly GroupItem[],
+    condition?: DependencyCondition,
+    itemOptions?: WorkInstanceOptions,
+  ): this {
+    const link = {
+      items: listed(items, '.next'),
+      condition: checkedCondition('.next condition', condition),
+      itemOptions,
+    }
+    this.#links ??= []
+    this.#links.push(link)
+    return this
   }
 }
 
@@ -52,6 +73,7 @@ function unreturned(made: readonly ResultNode[], root: ResultNode): number {
     if (reached.has(node)) return
     reached.add(node)
     for (const item of node.items) if (isNode(item)) walk(item)
+    for (const { items } of node.links) for (const item of items) if (isNode(item)) walk(item)
   }
   walk(root)
   return made.filter((node) => !reached.has(node)).length
@@ -96,7 +118,7 @@ export function checkReturned(
 }
 
 /** Whether it is work, built and not yet enqueued. */
-function isWork(value: unknown): value is Work {
+export function isWork(value: unknown): value is Work {
   if (typeof value !== 'object' || value === null) return false
   const { id, type } = value as Partial<Work>
   return typeof id === 'string' && id !== '' && typeof type === 'string' && type !== '' && 'input' in value
@@ -108,12 +130,12 @@ export function checkWork(value: unknown): void {
 }
 
 /** One item or a list, checked. */
-export function listed(items: GroupItem | readonly GroupItem[]): readonly GroupItem[] {
+export function listed(items: GroupItem | readonly GroupItem[], where = 'ctx.queue'): readonly GroupItem[] {
   const list = Array.isArray(items) ? (items as readonly GroupItem[]) : [items as GroupItem]
   for (const item of list) {
     if (!isNode(item) && !isWork(item)) {
       throw new TypeError(
-        'ctx.queue(items): each item must be work (a builder called with its input) or a result of ctx',
+        `${where}(items): each item must be work (a builder called with its input) or a result of ctx`,
       )
     }
   }

@@ -1,6 +1,7 @@
 import { getDefaultRetryOptions } from '../core/retry-defaults.js'
 import type { At, Ms } from '../core/time.js'
 import type { Claimed } from '../ports/item.js'
+import { DEPENDENCY_TYPE } from './dependency.js'
 import type { Outcome } from './outcome.js'
 
 /** A type nobody here knows is tried elsewhere first: after this long, doubling. */
@@ -22,6 +23,9 @@ const RUN: Route = Object.freeze({ kind: 'run' })
 /** The part of routing that depends on the item alone. */
 export function route(item: Claimed, isKnownType: boolean, now: At): Route {
   const { envelope } = item
+  if (item.cancelled !== undefined) {
+    return { kind: 'end', outcome: { kind: 'cancelled', why: item.cancelled, hasRun: false } }
+  }
   if (envelope.deadline !== undefined && now > envelope.deadline) return { kind: 'end', outcome: { kind: 'expired' } }
   const attempts = envelope.retry?.attempts ?? getDefaultRetryOptions().attempts
   if (!isKnownType) {
@@ -32,7 +36,9 @@ export function route(item: Claimed, isKnownType: boolean, now: At): Route {
     const afterMs = Math.min(UNKNOWN_TYPE_LONGEST_MS, UNKNOWN_TYPE_MS * 2 ** Math.max(0, item.deliveries - 1))
     return { kind: 'back', afterMs }
   }
-  if (item.crashes >= CRASH_FLOOR && envelope.attempt + item.crashes > attempts) {
+  // A gate runs nobody's code: it was only near when others brought their process down.
+  const isSuspect = envelope.type !== DEPENDENCY_TYPE
+  if (item.crashes >= CRASH_FLOOR && isSuspect && envelope.attempt + item.crashes > attempts) {
     return { kind: 'end', outcome: { kind: 'crashed', crashes: item.crashes } }
   }
   return RUN

@@ -7,6 +7,7 @@ import type { WorkContext, WorkResult, WorkState } from './work.js'
 export interface RunServices {
   states(ids: readonly string[]): Promise<readonly (WorkState | undefined)[]>
   claim(key: string): Promise<boolean>
+  progress(delivery: Delivery<Claimed>, value: unknown): void
 }
 
 /**
@@ -62,6 +63,10 @@ export class RunContext implements WorkContext {
 
   get claim(): WorkContext['claim'] {
     return this.#services.claim
+  }
+
+  get progress(): WorkContext['progress'] {
+    return (value) => this.#services.progress(this.#delivery, value)
   }
 
   get result(): WorkContext['result'] {

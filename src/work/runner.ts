@@ -1,91 +1,66 @@
+import type { Span } from '@opentelemetry/api'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { classify } from '../core/classify.js'
 import type { JsonCodec } from '../core/codec.js'
 import { abortReason, isRetryAbort } from '../core/control-errors.js'
-import { MillraceError } from '../core/error.js'
 import { errorText } from '../core/error-text.js'
 import type { Verdict } from '../core/failure.js'
-import { fingerprint } from '../core/fingerprint.js'
 import { getDefaultRetryOptions } from '../core/retry-defaults.js'
-import type { At, Maybe } from '../core/time.js'
-import type { Claimed } from '../ports/item.js'
-import type { CommitResult, GroupValue, Settlement } from '../ports/settlement.js'
-import type { Settling } from '../source/ledger-feed.js'
+import type { At, Maybe, Ms } from '../core/time.js'
+import type { Claimed, Envelope } from '../ports/item.js'
+import type { GroupValue } from '../ports/settlement.js'
 import type { Delivery } from '../source/loop/delivery.js'
-import { ShutdownDeadlineError } from '../source/loop/errors.js'
+import { CancelledError, ShutdownDeadlineError } from '../source/loop/errors.js'
+import { runBatch } from './batch-run.js'
 import { contributors, fold, needsFold } from './contribution.js'
+import { BatchLimits } from './controls/batch-limits.js'
+import { type CheckedInput, checkInput } from './controls/input.js'
+import { checkQueued } from './controls/queued-input.js'
+import {
+  armLimits,
+  checkLate,
+  DeadlineError,
+  overBy,
+  RunOver,
+  RunTimeoutError,
+  untilOver,
+} from './controls/run-limits.js'
+import { endBatchSpan, endRunSpan, type Tracing, tracedBy, within } from './controls/tracing.js'
+import type { Batch } from './define-batch-work.js'
+import { DEPENDENCY_TYPE, type DependencyInput } from './dependency.js'
+import { failureOf } from './failure-of.js'
+import type { Folds } from './folds.js'
 import type { Contribution, Outcome, Ran } from './outcome.js'
 import { planChildren } from './plan.js'
 import type { ItemRules } from './resolve-item.js'
-import { checkReturned, type ResultNode } from './result-tree.js'
+import { checkReturned, ResultNode } from './result-tree.js'
 import { RunContext, type RunServices } from './run-context.js'
-import { type Settled, settle, type Told } from './settle.js'
+import { type Settled, settle } from './settle.js'
 import type { ResolvedSystemOptions } from './system-options.js'
 import type { WorkDefinition } from './work.js'
 import type { FailureClassifier, FailureDecision } from './work-options.js'
+import { FoldedSettling, WorkSettling } from './work-settling.js'
 
-/** The reason of `ctx.signal` when the deadline came while the handler was running. */
-export class DeadlineError extends MillraceError {
-  constructor(deadline: At) {
-    super(
-      'DEADLINE',
-      `The deadline (${new Date(deadline).toISOString()}) came while this was running. Stop if you can.`,
-      {
-        facts: { deadline },
-      },
-    )
-  }
+/** A run that has begun. */
+interface Begun {
+  readonly input: unknown
+  readonly startedAt: At
 }
-
-/** A run's settlement together with what it means, for whoever tells of it once it is durable. */
-export class WorkSettling implements Settling {
-  settlement: Settlement
-  told: Told
-  result?: CommitResult
-  readonly ran: Ran
-  /** The value itself, for the event; text travels in the settlement. */
-  readonly value: unknown
-  readonly #settle: (ran: Ran) => Settled
-  readonly #contributed: ((now: GroupValue) => Ran) | undefined
-
-  constructor(ran: Ran, settle: (ran: Ran) => Settled, value?: unknown, contributed?: (now: GroupValue) => Ran) {
-    const { settlement, told } = settle(ran)
-    this.settlement = settlement
-    this.told = told
-    this.ran = ran
-    this.value = value
-    this.#settle = settle
-    this.#contributed = contributed
-  }
-
-  refold(now: GroupValue): Settlement {
-    try {
-      return this.#again(this.#contributed?.(now) ?? this.ran)
-    } catch (error) {
-      // An `append` that throws is a failure of its run, though it comes late.
-      return this.#again({ ...this.ran, outcome: failureOf(error, classify(error)) })
-    }
-  }
-
-  refused(refusal: Refusal): Settlement {
-    return this.#again({ ...this.ran, outcome: refused(refusal) })
-  }
-
-  #again(ran: Ran): Settlement {
-    const { settlement, told } = this.#settle(ran)
-    this.told = told
-    return settlement
-  }
-}
-
-type Refusal = Extract<CommitResult, { readonly kind: 'refused' }>
 
 export interface RunnerOptions {
   readonly o: ResolvedSystemOptions
   readonly rules: ItemRules
   readonly worker: string
   readonly now: () => At
-  readonly groupValue: (groupId: string) => Promise<GroupValue | undefined>
+  readonly folds: Folds
   readonly services: RunServices
+  readonly tracing: Tracing
+  /** Why the item was cancelled, where that has to be asked. */
+  readonly cancelledWhy: (id: string) => Promise<string | undefined>
+  /** The run is over, and its handler is not. */
+  readonly overran: (item: Claimed, handling: Promise<unknown>) => void
+  /** What becomes of a gate whose turn has come. Never rejects. */
+  readonly gate: (item: Claimed, input: DependencyInput) => Promise<Outcome>
   readonly onError: (error: unknown, phase: 'queue' | 'commit') => void
   /** The handler is about to be called. */
   readonly started: (delivery: Delivery<Claimed>, at: At) => void
@@ -106,31 +81,213 @@ export class Runner {
   }
 
   async run(delivery: Delivery<Claimed>, def: WorkDefinition<string, never>): Promise<WorkSettling> {
+    const span = this.#r.tracing.run(delivery.item.envelope)
+    const settling = await this.#run(delivery, def, span)
+    if (span !== undefined) endRunSpan(span, settling.told)
+    return settling
+  }
+
+  async #run(
+    delivery: Delivery<Claimed>,
+    def: WorkDefinition<string, never>,
+    span: Span | undefined,
+  ): Promise<WorkSettling> {
+    const { item } = delivery
+    const { type } = item.envelope
+    const codec = this.#r.rules.registry.codecOf(type, this.#r.o.codec)
+    const startedAt = this.#r.now()
+    const startedMs = this.#r.o.clock.monotonic()
+    const isGate = type === DEPENDENCY_TYPE
+    // Before its schema is asked: that is part of the run, and may hang like any handler.
+    const disarm = isGate ? undefined : armLimits(this.#r.o.clock, delivery, startedAt)
+    try {
+      const begun = await this.#begin(delivery, def, codec, startedAt)
+      if (!('startedAt' in begun)) return begun
+      if (!isGate) return await this.#handle(delivery, def, begun, startedMs, codec, span)
+      return this.#settling(this.#ran(item, startedAt, await this.#r.gate(item, begun.input as DependencyInput)))
+    } finally {
+      delivery.onAbort = undefined
+      disarm?.()
+    }
+  }
+
+  async #handle(
+    delivery: Delivery<Claimed>,
+    def: WorkDefinition<string, never>,
+    { input, startedAt }: Begun,
+    startedMs: Ms,
+    codec: JsonCodec,
+    span: Span | undefined,
+  ): Promise<WorkSettling> {
     const { item } = delivery
     const { envelope } = item
-    const codec = this.#r.rules.registry.codecOf(envelope.type, this.#r.o.codec)
-    let input: unknown
-    try {
-      input = codec.parse(envelope.input)
-    } catch (error) {
-      return this.ended(delivery, { kind: 'unreadable', error: `bad input: ${errorText(error)}` })
-    }
-    const startedAt = this.#r.now()
-    this.#r.started(delivery, startedAt)
-    const cancelDeadline = this.#armDeadline(delivery, startedAt)
+    let handling: unknown
     try {
       const context = new RunContext(delivery, this.#r.services)
-      const returned = await this.#inLog(def, input, () => def.run(input as never, context))
+      const handle = () => def.run(input as never, context)
+      handling = this.#inLog(envelope, def, input, span === undefined ? handle : () => within(span, handle))
+      const returned = handling instanceof Promise ? await untilOver(delivery, handling) : await handling
+      checkLate(item, this.#r.o.clock.monotonic() - startedMs, this.#r.now())
       const strict = def.options.strictReturn ?? this.#r.o.strictReturn
       const root = checkReturned(envelope.type, returned, context.made, strict)
-      return await this.#returned(item, startedAt, root, codec)
+      const { registry } = this.#r.rules
+      const checking = registry.hasSchemas ? checkQueued(root, (work) => registry.schemaOf(work)) : undefined
+      if (checking instanceof Promise) {
+        handling = checking
+        await untilOver(delivery, checking)
+      }
+      return await this.#returned(tracedBy(item, span), startedAt, root, codec)
     } catch (error) {
-      // A handler that stops because it was told to is not punished for it.
-      if (isShutdown(delivery.reason)) return this.#settling(this.#ran(item, startedAt, { kind: 'interrupted' }))
-      return this.#settling(this.#ran(item, startedAt, await this.#threw(error, item, def)))
-    } finally {
-      cancelDeadline?.()
+      if (error instanceof RunOver && handling instanceof Promise) this.#r.overran(item, handling)
+      return await this.#failed(delivery, startedAt, error, def)
     }
+  }
+
+  /** Reads the input and begins the run; a settling is the end of one that cannot be begun. */
+  #begin(
+    delivery: Delivery<Claimed>,
+    def: WorkDefinition<string, never>,
+    codec: JsonCodec,
+    startedAt: At,
+  ): Maybe<Begun | WorkSettling> {
+    const { item } = delivery
+    let input: unknown
+    try {
+      input = codec.parse(item.envelope.input)
+    } catch (error) {
+      return this.ended(delivery, { kind: 'unreadable', error: `bad input: ${errorText(error)}`, rule: 'decode' })
+    }
+    if (def.options.input === undefined && !delivery.aborted) {
+      this.#r.started(delivery, startedAt)
+      return { input, startedAt }
+    }
+    return this.#beginChecked(delivery, def, input, startedAt)
+  }
+
+  async #beginChecked(
+    delivery: Delivery<Claimed>,
+    def: WorkDefinition<string, never>,
+    input: unknown,
+    startedAt: At,
+  ): Promise<Begun | WorkSettling> {
+    const { item } = delivery
+    const schema: StandardSchemaV1 | undefined = def.options.input
+    let value = input
+    try {
+      const checked = schema === undefined ? { value } : await this.#checked(delivery, def.type, schema, input)
+      if ('problem' in checked) {
+        return this.ended(delivery, { kind: 'unreadable', error: errorText(checked.problem), rule: 'schema' })
+      }
+      value = checked.value
+    } catch (error) {
+      // The schema itself failed, which says nothing about the input, or did not answer in time.
+      if (!(error instanceof RunOver))
+        return this.#settling(this.#ran(item, startedAt, await this.#threw(error, item, def)))
+      return this.#overEarly(delivery, startedAt, error, def)
+    }
+    // Cancelled while it waited for its turn, or for its schema.
+    const early = delivery.aborted ? overBy(item, delivery.reason, false) : undefined
+    if (early !== undefined) return this.#overEarly(delivery, startedAt, early, def)
+    this.#r.started(delivery, startedAt)
+    return { input: value, startedAt }
+  }
+
+  /** What the schema says, unless the run is over before. One that goes on keeps the place of its item, like a handler. */
+  async #checked(
+    delivery: Delivery<Claimed>,
+    type: string,
+    schema: StandardSchemaV1,
+    input: unknown,
+  ): Promise<CheckedInput> {
+    const checking = checkInput(type, schema, input)
+    if (!(checking instanceof Promise)) return checking
+    const outer = delivery.onAbort
+    try {
+      return await untilOver(delivery, checking, false)
+    } catch (error) {
+      if (error instanceof RunOver) this.#r.overran(delivery.item, checking)
+      throw error
+    } finally {
+      delivery.onAbort = outer
+    }
+  }
+
+  /** The end of a run whose handler was never called. */
+  async #overEarly(
+    delivery: Delivery<Claimed>,
+    startedAt: At,
+    { reason }: RunOver,
+    def: WorkDefinition<string, never>,
+  ): Promise<WorkSettling> {
+    const { item } = delivery
+    if (reason instanceof DeadlineError) return this.ended(delivery, { kind: 'expired' })
+    if (reason instanceof CancelledError) {
+      return this.ended(delivery, { kind: 'cancelled', why: await this.#why(reason, item), hasRun: false })
+    }
+    return this.#settling(this.#ran(item, startedAt, await this.#threw(reason, item, def)))
+  }
+
+  /** The outcome of a run that was over before, or whatever, its handler came to. */
+  async #over({ reason }: RunOver, item: Claimed, def: WorkDefinition<string, never>): Promise<Outcome> {
+    if (reason instanceof DeadlineError) return { kind: 'expired', hasRun: true }
+    if (reason instanceof RunTimeoutError) return this.#threw(reason, item, def)
+    return { kind: 'cancelled', why: await this.#why(reason, item), hasRun: true }
+  }
+
+  async #why({ why }: CancelledError, { envelope }: Claimed): Promise<string> {
+    if (why !== undefined) return why
+    try {
+      return (await this.#r.cancelledWhy(envelope.id)) ?? ''
+    } catch (error) {
+      // That it was cancelled counts, and not why.
+      this.#r.onError(error, 'commit')
+      return ''
+    }
+  }
+
+  /** Runs several items of a batched type together, and settles each by itself. */
+  runBatch(
+    deliveries: readonly Delivery<Claimed>[],
+    def: WorkDefinition<string, never>,
+    batch: Batch<never>,
+  ): Promise<readonly WorkSettling[]> {
+    const codec = this.#r.rules.registry.codecOf(def.type, this.#r.o.codec)
+    const limits = new BatchLimits(this.#r.o.clock, () => this.#r.now(), deliveries)
+    const span = this.#r.tracing.batch(def.type, deliveries)
+    const running = runBatch(
+      {
+        begin: (delivery) => this.#begin(delivery, def, codec, this.#r.now()),
+        run: (begun, inputs) => {
+          const handle = async () => batch.run(inputs as never[])
+          const inSpan = span === undefined ? handle : () => within(span, handle)
+          return limits.until(begun, inSpan, (item, handling) => this.#r.overran(item, handling))
+        },
+        returned: (delivery, startedAt, output) => {
+          limits.check(delivery)
+          const root = output === undefined ? new ResultNode('void') : new ResultNode('result', output)
+          return this.#returned(tracedBy(delivery.item, span), startedAt, root, codec)
+        },
+        threw: async (delivery, startedAt, error) => {
+          return this.#failed(delivery, startedAt, limits.over(delivery) ?? error, def)
+        },
+      },
+      deliveries,
+    ).finally(() => limits.close())
+    return span === undefined ? running : endBatchSpan(span, running)
+  }
+
+  async #failed(
+    delivery: Delivery<Claimed>,
+    startedAt: At,
+    error: unknown,
+    def: WorkDefinition<string, never>,
+  ): Promise<WorkSettling> {
+    const { item } = delivery
+    const over = error instanceof RunOver ? error : overBy(item, delivery.reason)
+    if (over !== undefined) return this.#settling(this.#ran(item, startedAt, await this.#over(over, item, def)))
+    // A handler that stops because it was told to is not punished for it.
+    if (isShutdown(delivery.reason)) return this.#settling(this.#ran(item, startedAt, { kind: 'interrupted' }))
+    return this.#settling(this.#ran(item, startedAt, await this.#threw(error, item, def)))
   }
 
   #ran(item: Claimed, startedAt: At, outcome: Outcome): Ran {
@@ -153,21 +310,14 @@ export class Runner {
       )
     if (!needsFold(nodes)) return this.#settling(ranWith(fold(nodes, this.#r.o.codec, undefined)), value)
     const folded = (now: GroupValue | undefined) => ranWith(fold(nodes, this.#r.o.codec, now))
-    return this.#groupValue(envelope.groupId).then((now) => this.#settling(folded(now), value, folded))
+    const settling = (now: GroupValue | undefined) =>
+      new FoldedSettling(folded, this.#settle, value, this.#r.folds, now)
+    const known = this.#r.folds.value(envelope.groupId)
+    return known instanceof Promise ? known.then(settling) : settling(known)
   }
 
-  /** A read that fails must not run the handler again: folded on nothing, the commit answers with the value to fold on. */
-  async #groupValue(groupId: string): Promise<GroupValue | undefined> {
-    try {
-      return await this.#r.groupValue(groupId)
-    } catch (error) {
-      this.#r.onError(error, 'commit')
-      return undefined
-    }
-  }
-
-  #settling(ran: Ran, value?: unknown, contributed?: (now: GroupValue) => Ran): WorkSettling {
-    return new WorkSettling(ran, this.#settle, value, contributed)
+  #settling(ran: Ran, value?: unknown): WorkSettling {
+    return new WorkSettling(ran, this.#settle, value)
   }
 
   readonly #settle = (ran: Ran): Settled => settle(ran, this.#r.o.keep, this.#r.now(), this.#r.o.random)
@@ -205,17 +355,15 @@ export class Runner {
     }
   }
 
-  #inLog<T>(def: WorkDefinition<string, never>, input: unknown, fn: () => T): T {
+  #inLog<T>({ trace }: Envelope, def: WorkDefinition<string, never>, input: unknown, fn: () => T): T {
     const { logWith, logContext } = this.#r.o.given
     if (logWith === undefined) return fn()
-    const context = { ...logContext?.(input, def.type), ...def.options.logContext?.(input as never) }
+    const context = {
+      ...(trace === undefined ? {} : { trace }),
+      ...logContext?.(input, def.type),
+      ...def.options.logContext?.(input as never),
+    }
     return logWith(context, fn)
-  }
-
-  #armDeadline(delivery: Delivery<Claimed>, now: At): (() => void) | undefined {
-    const { deadline } = delivery.item.envelope
-    if (deadline === undefined) return undefined
-    return this.#r.o.clock.after(Math.max(0, deadline - now), () => delivery.abort(new DeadlineError(deadline)))
   }
 }
 
@@ -246,20 +394,4 @@ function isDecision(value: unknown): value is FailureDecision {
   if (typeof value !== 'object' || value === null) return false
   const { delay, runAt } = value as { readonly delay?: unknown; readonly runAt?: unknown }
   return Number.isFinite(delay) || Number.isFinite(runAt)
-}
-
-/** What the backend will never take is the item's own doing: parked as poison, with the limit in its reason. */
-function refused(refusal: Refusal): Outcome {
-  const rule = refusal.code === 'TOO_LARGE' ? 'too-large' : 'bad-name'
-  return failureOf(refusal.message, { class: 'poison', rule })
-}
-
-function failureOf(reason: unknown, verdict: Verdict, said?: 'retry' | 'abort'): Outcome {
-  return {
-    kind: 'threw',
-    error: errorText(reason),
-    fingerprint: fingerprint(reason, verdict.class),
-    verdict,
-    ...(said === undefined ? {} : { said }),
-  }
 }

@@ -2,12 +2,15 @@ import { backoff } from '../core/backoff.js'
 import type { Random } from '../core/clock.js'
 import { decideRetry } from '../core/decide-retry.js'
 import type { FailureClass } from '../core/failure.js'
+import { endingFingerprint } from '../core/fingerprint.js'
 import { getDefaultRetryOptions } from '../core/retry-defaults.js'
 import type { At, Ms } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
-import type { Attempt, DeadEnding, Envelope } from '../ports/item.js'
+import type { Attempt, DeadEnding } from '../ports/item.js'
 import type { Effect, Settlement } from '../ports/settlement.js'
+import { cancelText } from './cancel-text.js'
 import type { Outcome, Ran } from './outcome.js'
+import { tells } from './tells.js'
 
 /** How long what has ended is kept. */
 export interface Retention {
@@ -34,6 +37,7 @@ export type Told =
       readonly rule: string
     }
   | { readonly kind: 'expired'; readonly error: string }
+  | { readonly kind: 'cancelled'; readonly error: string; readonly why: string }
   /** It goes back as it was, and runs again elsewhere. */
   | { readonly kind: 'released' }
 
@@ -59,8 +63,12 @@ export function settle(ran: Ran, keep: Retention, now: At, random: Random): Sett
       return threw(ran, outcome, keep, now, random)
     case 'interrupted':
       return settled(ran, [{ do: 'release', id: ran.item.envelope.id }], { kind: 'released' })
+    case 'waiting':
+      return settled(ran, [{ do: 'release', id: ran.item.envelope.id, delayMs: outcome.delayMs }], { kind: 'released' })
     case 'expired':
-      return expired(ran, keep, [])
+      return expired(ran, keep, outcome.hasRun === true ? [recordAttempt(ran)] : [])
+    case 'cancelled':
+      return cancelled(ran, outcome, keep)
     case 'crashed':
       return dead(ran, keep, [], {
         ending: 'crashed',
@@ -71,7 +79,7 @@ export function settle(ran: Ran, keep: Retention, now: At, random: Random): Sett
     case 'unroutable':
       return dead(ran, keep, [], { ending: 'unroutable', error: outcome.error, class: 'poison', rule: 'unknown-type' })
     case 'unreadable':
-      return dead(ran, keep, [], { ending: 'aborted', error: outcome.error, class: 'poison', rule: 'decode' })
+      return dead(ran, keep, [], { ending: 'aborted', error: outcome.error, class: 'poison', rule: outcome.rule })
     default:
       return unreachable(outcome)
   }
@@ -94,7 +102,7 @@ function returned(ran: Ran, outcome: Extract<Outcome, { readonly kind: 'returned
       ? { do: 'finish', id, ending: 'done', keepMs }
       : { do: 'finish', id, ending: 'done', keepMs, result },
   )
-  tellOthers(effects, ran.item.envelope, true)
+  effects.push(...tells(ran.item.envelope, true, children.length > 0, outcome.gates))
   return settled(ran, effects, result === undefined ? { kind: 'succeeded' } : { kind: 'succeeded', result })
 }
 
@@ -147,6 +155,18 @@ function expired(ran: Ran, keep: Retention, effects: Effect[]): Settled {
   return settled(ran, effects, { kind: 'expired', error: DEADLINE_EXCEEDED })
 }
 
+/** Kept as long as a success: it is no failure that anybody has to look at. */
+function cancelled(
+  ran: Ran,
+  { why, hasRun }: Extract<Outcome, { readonly kind: 'cancelled' }>,
+  keep: Retention,
+): Settled {
+  const error = cancelText(why)
+  const effects: Effect[] = hasRun ? [recordAttempt(ran)] : []
+  park(ran, { ...keep, deadMs: keep.successMs }, effects, 'cancelled', 'retryable', error)
+  return settled(ran, effects, { kind: 'cancelled', error, why })
+}
+
 function dead(
   ran: Ran,
   keep: Retention,
@@ -166,14 +186,13 @@ function park(
   error: string,
 ): void {
   const { envelope } = ran.item
-  effects.push({ do: 'park', id: envelope.id, ending, class: failureClass, error, keepMs: keep.deadMs })
-  tellOthers(effects, envelope, false)
-}
-
-/** What an end means to others: its group has one less open, and the gates that count it hear of it. */
-function tellOthers(effects: Effect[], envelope: Envelope, ok: boolean): void {
-  effects.push({ do: 'closeGroup', groupId: envelope.groupId, by: 1 })
-  for (const key of envelope.gates ?? []) effects.push({ do: 'tellGate', key, member: envelope.id, ok })
+  const { id, type } = envelope
+  // What no failed run tells of is grouped by how it ended. A cancelled one is nobody's failure.
+  const isTold =
+    ending === 'cancelled' || effects.some((one) => one.do === 'recordAttempt' && one.was.class !== undefined)
+  const print = isTold ? {} : { fingerprint: endingFingerprint({ class: failureClass, ending, type, error }) }
+  effects.push({ do: 'park', id, ending, class: failureClass, error, keepMs: keep.deadMs, ...print })
+  effects.push(...tells(envelope, false))
 }
 
 function settled(ran: Ran, effects: readonly Effect[], told: Told): Settled {

@@ -7,15 +7,17 @@ import { GroupCommit } from '../ports/group-commit.js'
 import type { EnvelopeHead } from '../ports/item.js'
 import type { Ledger, Worker } from '../ports/ledger.js'
 import type { OpenedLedger } from '../ports/native.js'
-import type { Ports } from '../ports/ports.js'
+import type { Ports, Queue } from '../ports/ports.js'
 import type { CommitResult, Settlement } from '../ports/settlement.js'
 import { BackendTime } from './backend-time.js'
+import { Tracing } from './controls/tracing.js'
 import { Recorder } from './recorder.js'
 import type { Registry } from './registry.js'
 import type { ItemRules } from './resolve-item.js'
 import { initialState, KnownStates } from './states.js'
 import type { ErrorPhase, ResolvedSystemOptions } from './system-options.js'
 import type { WorkState } from './work.js'
+import { workerSettings } from './worker-settings.js'
 
 /** More than any backend answers at once, and still a bound. */
 const PLAIN_COMMITS_UNDER_WAY = 256
@@ -31,11 +33,16 @@ export class Shared {
   readonly registry: Registry
   readonly rules: ItemRules
   readonly worker: Worker
+  /** What the ledger calls a queue of this system. */
+  readonly queueName: (queue: Queue) => string
   /** Every commit goes through one coalescer, so that neighbours of any kind share a round trip. */
   readonly commits: GroupCommit<Settlement, CommitResult>
   readonly recorder: Recorder
+  readonly tracing: Tracing
   /** How many batches have left: what was added before the last one can no longer be changed. */
   batches = 0
+  /** Enqueues that have not been answered, by id: whoever asks for such an item by its id asks too early. */
+  readonly onTheWay = new Map<string, Promise<unknown>>()
   readonly #known: KnownStates | undefined
   readonly #time: BackendTime
 
@@ -46,14 +53,18 @@ export class Shared {
     this.ledger = opened.ledger
     this.registry = registry
     registry.named(opened.names)
-    this.rules = { registry, codec: o.codec, retry: o.retry, newId: o.newId, policies: new Map() }
-    const queues = [ports.queue, ...registry.queues].map((queue) => opened.names.get(queue) ?? 'default')
+    const areNamesShared = opened.ledger.atomic
+    this.rules = { registry, codec: o.codec, retry: o.retry, newId: o.newId, areNamesShared, policies: new Map() }
+    this.queueName = (queue) => opened.names.get(queue) ?? 'default'
+    const queues = [ports.queue, ...registry.queues].map(this.queueName)
     this.worker = Object.freeze({
       id: o.newId(),
       host: hostname(),
       version: VERSION,
       types: registry.types,
       queues: [...new Set(queues)],
+      // Made once: heartbeats only carry it.
+      settings: workerSettings(o, this.rules),
     })
     this.commits = new GroupCommit<Settlement, CommitResult>({
       flush: (batch) => this.#commit(batch),
@@ -64,6 +75,7 @@ export class Shared {
       patience: { ms: commitPatienceMs(o.visibility), clock: o.clock },
     })
     this.recorder = new Recorder(o, registry)
+    this.tracing = new Tracing(o.given.tracer)
     this.#known = opened.ledger.inspect === undefined ? new KnownStates(o.maxStates) : undefined
   }
 

@@ -20,8 +20,17 @@ export function stateOf(view: ItemView, begunAt?: At): WorkState {
 
 /** What an item's state begins with. */
 export function initialState(item: EnvelopeHead): Omit<WorkState, 'status'> {
-  const { id, type, attempt, queueAt, startAt, priority, group } = item
-  return { id, type, attempt, queueAt, startAt, priority, ...(group === undefined ? {} : { group }) }
+  const { id, type, attempt, queueAt, startAt, priority, group, tags } = item
+  return {
+    id,
+    type,
+    attempt,
+    queueAt,
+    startAt,
+    priority,
+    ...(group === undefined ? {} : { group }),
+    ...(tags === undefined ? {} : { tags }),
+  }
 }
 
 /**

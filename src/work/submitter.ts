@@ -1,14 +1,20 @@
+import type { Span } from '@opentelemetry/api'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { MillraceError } from '../core/error.js'
 import { newToken } from '../core/ids.js'
 import type { Ms } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
 import type { Claimed, Envelope, Lease } from '../ports/item.js'
-import type { CommitResult } from '../ports/settlement.js'
-import { groupIdOf } from './define-work.js'
-import { EncodeError, type ResolvedItem, resolveItem } from './resolve-item.js'
+import type { CommitResult, Settlement } from '../ports/settlement.js'
+import { checkWorks } from './controls/queued-input.js'
+import { endEnqueueSpan } from './controls/tracing.js'
+import { definitionOf, groupIdOf } from './define-work.js'
+import { DEPENDENCY_TYPE } from './dependency.js'
+import { resolveWork } from './resolve-gate.js'
+import { EncodeError, type ResolvedItem } from './resolve-item.js'
 import { checkWork } from './result-tree.js'
 import type { Shared } from './shared.js'
-import { submit, submitHeld } from './submit.js'
+import { submit, submitGate, submitHeld } from './submit.js'
 import type { Receipt, Work, WorkInstanceOptions } from './work.js'
 
 /** The item can never be accepted as it is. */
@@ -50,31 +56,60 @@ export class Submitter {
     checkWork(work)
     const { o } = this.#s
     const groupId = groupIdOf(work, o.newId)
-    const trace = this.#trace()
-    const place = trace === undefined ? { groupId } : { groupId, trace }
-    const resolve = () => resolveItem(this.#s.rules, work, options, place, this.#s.now())
-    let item: ResolvedItem
+    const traced = traceOf(this.#s, work, groupId)
+    if (traced?.span === undefined) return this.#submitIn(work, options, groupId, traced?.trace)
     try {
-      item = resolve()
+      const submission = this.#submitIn(work, options, groupId, traced.trace)
+      endEnqueueSpan(traced.span, submission.accepted)
+      return submission
     } catch (error) {
-      if (!(error instanceof EncodeError)) throw error
-      return { id: work.id, type: work.type, groupId, draft: undefined, batch: 0, accepted: Promise.reject(error) }
+      endEnqueueSpan(traced.span, Promise.reject(error))
+      throw error
+    }
+  }
+
+  #submitIn(
+    work: Work,
+    options: WorkInstanceOptions | undefined,
+    groupId: string,
+    trace: Envelope['trace'],
+  ): Submission {
+    const place = trace === undefined ? { groupId } : { groupId, trace }
+    const resolve = () => resolveWork(this.#s.rules, work, options, place, this.#s.now())
+    const later = (accepted: Promise<Receipt>): Submission => {
+      return { id: work.id, type: work.type, groupId, draft: undefined, batch: 0, accepted }
+    }
+    const send = (): Submission => {
+      try {
+        return this.#resolved(work, groupId, resolve, options?.tx)
+      } catch (error) {
+        if (!(error instanceof EncodeError)) throw error
+        return later(Promise.reject(error))
+      }
+    }
+    const { registry } = this.#s
+    const schema: StandardSchemaV1 | undefined = registry.meet(work.type, definitionOf(work))?.options.input
+    if (schema === undefined && work.type !== DEPENDENCY_TYPE) return send()
+    // Before anything else looks at the input, and before anything is written.
+    try {
+      const checked = checkWorks([work], (one) => registry.schemaOf(one))
+      return checked instanceof Promise ? later(checked.then(() => send().accepted)) : send()
+    } catch (error) {
+      return later(Promise.reject(error))
+    }
+  }
+
+  #resolved(work: Work, groupId: string, resolve: () => ResolvedItem, tx: unknown): Submission {
+    const item = resolve()
+    if (tx !== undefined) {
+      const accepted = this.#enlisted(item, tx)
+      return { id: work.id, type: work.type, groupId, draft: undefined, batch: this.#s.batches, accepted }
     }
     const isHeld = item.skipQueue
     const batch = this.#s.batches
-    const isTimed = item.item.deadline === undefined || this.#s.isTimeKnown
+    const isTimed = (item.item.deadline === undefined && item.gate === undefined) || this.#s.isTimeKnown
     const accepted = isTimed ? this.#send(item) : this.#sendTimed(item, resolve)
     return { id: work.id, type: work.type, groupId, draft: isHeld ? undefined : item.item, batch, accepted }
-  }
-
-  /** A tracer that fails must not keep work from being enqueued. */
-  #trace() {
-    try {
-      return this.#s.o.given.trace?.()
-    } catch (error) {
-      this.#s.failed(error, 'queue')
-      return undefined
-    }
   }
 
   #send(item: ResolvedItem): Promise<Receipt> {
@@ -85,13 +120,29 @@ export class Submitter {
   async #sendTimed(item: ResolvedItem, resolve: () => ResolvedItem): Promise<Receipt> {
     await this.#s.askTime()
     const { delayMs, item: timed } = resolve()
+    const { queueAt, startAt, deadline, input } = timed
     // Into the same item: whoever waits meanwhile has written himself into it.
-    Object.assign(item.item, { queueAt: timed.queueAt, startAt: timed.startAt, deadline: timed.deadline })
+    Object.assign(item.item, { queueAt, startAt, input, ...(deadline === undefined ? {} : { deadline }) })
     return this.#send({ ...item, delayMs })
   }
 
-  async #submit({ item, queue }: ResolvedItem): Promise<Receipt> {
-    return this.#sent(item, this.#s.commits.add(submit(item, queue, item.queueAt)))
+  async #submit(resolved: ResolvedItem): Promise<Receipt> {
+    return this.#sent(resolved.item, this.#s.commits.add(settlementOf(resolved)))
+  }
+
+  /**
+   * Within the user's own transaction, and before this returns: a transaction that is a function has ended by the time
+   * anything asynchronous happens. What throws here throws there, and rolls it back.
+   */
+  #enlisted(resolved: ResolvedItem, tx: unknown): Promise<Receipt> {
+    const { enlist } = this.#s.ledger
+    if (enlist === undefined) throw cannotEnlist()
+    const results = enlist(tx).commit([settlementOf(resolved)])
+    // One settlement, one result.
+    return this.#sent(
+      resolved.item,
+      results.then(([result]) => result!),
+    )
   }
 
   async #sent(item: Envelope, sent: Promise<CommitResult>): Promise<Receipt> {
@@ -147,6 +198,39 @@ export class Submitter {
         return unreachable(result)
     }
   }
+}
+
+/**
+ * What the item carries: what the hook says, or the span of its enqueue. Neither may keep work from being enqueued.
+ * `isRoot`: nothing that goes on around it is the reason for it.
+ */
+export function traceOf(
+  shared: Shared,
+  work: Work,
+  groupId: string,
+  isRoot = false,
+): { readonly span?: Span; readonly trace?: Envelope['trace'] } | undefined {
+  try {
+    const trace = shared.o.given.trace?.()
+    return trace === undefined ? shared.tracing.enqueue(work, groupId, isRoot) : { trace }
+  } catch (error) {
+    shared.failed(error, 'queue')
+    return undefined
+  }
+}
+
+/** What an enqueue writes: a gate is opened with the item that it holds. */
+export function settlementOf(resolved: ResolvedItem): Settlement {
+  const { item, queue, gate } = resolved
+  return gate === undefined ? submit(item, queue, item.queueAt) : submitGate(resolved, gate)
+}
+
+function cannotEnlist(): MillraceError {
+  return new MillraceError(
+    'NOT_SUPPORTED',
+    'enqueue(…, { tx }) needs a backend in the same database as the transaction (millrace/sqlite): on this one, enqueue ' +
+      'after the transaction has committed.',
+  )
 }
 
 /** What a doer may know of an item. */

@@ -1,3 +1,4 @@
+import type { Tracer } from '@opentelemetry/api'
 import { type Clock, clockFrom, type Random, systemClock } from '../core/clock.js'
 import { defaultCodec, type JsonCodec } from '../core/codec.js'
 import type { Doer } from '../core/doer/doer.js'
@@ -16,11 +17,13 @@ import { checkRetry, type FailureClassifier } from './work-options.js'
 /** Where an error that is nobody's job failure came up: while fetching and routing, or while recording an outcome. */
 export type ErrorPhase = 'queue' | 'commit'
 
+/** What `backpressure` is told before every look at the queues. */
 export interface BackpressureContext {
   readonly metrics: Metrics
   readonly active: number
 }
 
+/** The item that `accept` is asked about. */
 export interface WorkAcceptInfo {
   readonly id: string
   readonly type: string
@@ -29,12 +32,14 @@ export interface WorkAcceptInfo {
   readonly input: unknown
 }
 
+/** How far behind a process is, as `onBacklog` is told. */
 export interface WorkBacklogInfo {
   readonly active: number
   readonly backedUpForMs: Ms
   readonly queued: number | undefined
 }
 
+/** A group that ended while nobody waited for it. */
 export interface UnhandledWorkGroupInfo {
   readonly groupId: string
   readonly lastResult: unknown
@@ -100,6 +105,8 @@ export interface WorkSystemOptions {
   readonly random?: Random
   /** Captures the W3C trace context of whoever enqueues. */
   readonly trace?: () => { readonly traceparent: string; readonly tracestate?: string } | undefined
+  /** Makes the spans of enqueues and runs. Default: that of the OpenTelemetry SDK which the program registers, if any. */
+  readonly tracer?: Tracer
   /** How long successes are kept. Default 24 hours. */
   readonly keepSuccess?: Ms
   /** How long dead items are kept. Default 30 days. */
@@ -150,6 +157,7 @@ const NAMES = [
   'clock',
   'random',
   'trace',
+  'tracer',
   'keepSuccess',
   'keepDead',
   'maxUnsent',

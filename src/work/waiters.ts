@@ -3,7 +3,7 @@ import { MillraceError } from '../core/error.js'
 import { keepAlive } from '../core/keep-alive.js'
 import type { Ms } from '../core/time.js'
 import type { ItemView, Ledger, Settled } from '../ports/ledger.js'
-import type { WaitOptions } from './work.js'
+import type { Receipt, WaitOptions } from './work.js'
 
 const FIRST_POLL_MS = 250
 // A little over 5 s, so that ten thousand idle waiters cost less than two thousand looks a second.
@@ -35,16 +35,20 @@ export interface Awaited {
   readonly kind: 'item' | 'group'
   readonly id: string
   readonly groupId: string
+  /** Id of the item of the handle that is waited on. */
+  readonly item: string
   /** Its envelope names our inbox already. */
   readonly isTold: boolean
-  readonly accepted: Promise<unknown>
+  readonly accepted: Promise<Receipt>
 }
 
 interface Waiter {
   readonly kind: 'item' | 'group'
-  readonly id: string
+  id: string
   /** The group it belongs to: whoever waits for an item has an eye on its group. */
-  readonly groupId: string
+  groupId: string
+  /** The item was there already, in a group that is still to be found out: its id. */
+  groupOf?: string | undefined
   readonly resolve: (text: string | undefined) => void
   readonly reject: (error: unknown) => void
   pollAt: Ms
@@ -127,7 +131,7 @@ export class Waiters {
   /** Resolves with the text of an item's result or of a group's value; rejects with the error of an item that is dead. */
   wait(what: Awaited, options: WaitOptions = {}): Promise<string | undefined> {
     return new Promise((resolve, reject) => {
-      const { kind, id, groupId, isTold, accepted } = what
+      const { kind, id, groupId, item, isTold, accepted } = what
       const { timeout, signal } = options
       if (signal?.aborted) {
         reject(signal.reason)
@@ -164,7 +168,13 @@ export class Waiters {
       }
       this.#add(waiter)
       accepted.then(
-        () => {
+        (receipt) => {
+          // The item that is there is another one: it names other inboxes, and stands in a group of its own.
+          if (receipt.kind === 'coalesced') {
+            waiter.groupOf = item
+            void this.#findGroups([waiter]).catch(this.#onError)
+            return
+          }
           waiter.isKnown = true
           if (!isTold) this.#watchSoon(waiter)
         },
@@ -174,8 +184,12 @@ export class Waiters {
     })
   }
 
+  #indexOf({ kind }: Waiter): Map<string, Set<Waiter>> {
+    return kind === 'item' ? this.#items : this.#groups
+  }
+
   #add(waiter: Waiter): void {
-    const index = waiter.kind === 'item' ? this.#items : this.#groups
+    const index = this.#indexOf(waiter)
     const same = index.get(waiter.id)
     if (same === undefined) index.set(waiter.id, new Set([waiter]))
     else same.add(waiter)
@@ -194,7 +208,7 @@ export class Waiters {
   }
 
   #settle(waiter: Waiter, tell: () => void): void {
-    const index = waiter.kind === 'item' ? this.#items : this.#groups
+    const index = this.#indexOf(waiter)
     const same = index.get(waiter.id)
     if (same?.delete(waiter) !== true) return
     if (same.size === 0) index.delete(waiter.id)
@@ -237,7 +251,35 @@ export class Waiters {
     if (waiters.length > 0) void this.#look(waiters).catch(this.#onError)
   }
 
+  /** Whoever waits on an item that was there already waits for the group that it stands in. */
+  async #findGroups(waiters: readonly Waiter[]): Promise<void> {
+    const views = await this.#ledger.read(waiters.map(({ groupOf = '' }) => groupOf))
+    for (const [i, waiter] of waiters.entries()) {
+      // Found out meanwhile, or given up.
+      if (waiter.groupOf === undefined || this.#indexOf(waiter).get(waiter.id)?.has(waiter) !== true) continue
+      waiter.groupOf = undefined
+      waiter.isKnown = true
+      const groupId = views[i]?.envelope.groupId
+      if (groupId !== undefined && groupId !== waiter.groupId) this.#move(waiter, groupId)
+      this.#watchSoon(waiter)
+    }
+  }
+
+  #move(waiter: Waiter, groupId: string): void {
+    waiter.groupId = groupId
+    if (waiter.kind === 'item') return
+    const same = this.#groups.get(waiter.id)
+    same?.delete(waiter)
+    if (same?.size === 0) this.#groups.delete(waiter.id)
+    waiter.id = groupId
+    const others = this.#groups.get(groupId)
+    if (others === undefined) this.#groups.set(groupId, new Set([waiter]))
+    else others.add(waiter)
+  }
+
   async #look(waiters: readonly Waiter[]): Promise<void> {
+    const unfound = waiters.filter(({ groupOf }) => groupOf !== undefined)
+    if (unfound.length > 0) await this.#findGroups(unfound)
     const { ids, groups } = idsOf(waiters)
     // Asked before it was accepted, the backend may rightly know nothing of it, also when the answer comes afterwards.
     const known = new Set(waiters.filter(({ isKnown }) => isKnown))

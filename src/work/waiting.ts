@@ -1,3 +1,4 @@
+import type { Controls } from './controls/controls.js'
 import { Handle, type HandleServices } from './handle.js'
 import { Orphans } from './orphans.js'
 import type { Shared } from './shared.js'
@@ -12,8 +13,11 @@ export class Waiting implements HandleServices {
   readonly #waiters: Waiters
   readonly #orphans: Orphans | undefined
 
-  constructor(shared: Shared) {
+  readonly controls: Controls
+
+  constructor(shared: Shared, controls: Controls) {
     this.#s = shared
+    this.controls = controls
     const { o, ledger, ports, worker } = shared
     this.#waiters = new Waiters({
       ledger,
@@ -38,7 +42,19 @@ export class Waiting implements HandleServices {
   /** The handle of a submission. A failure that nobody looks at is reported, never an unhandled rejection. */
   handle(submission: Submission, accepted: () => void): Handle {
     const handle = new Handle(submission, this)
-    submission.accepted.then(accepted, (error) => {
+    const { id, accepted: answer } = submission
+    const { onTheWay } = this.#s
+    const arrived = () => {
+      // The same id may be on its way again.
+      if (onTheWay.get(id) === answer) onTheWay.delete(id)
+    }
+    onTheWay.set(id, answer)
+    const onAccepted = () => {
+      arrived()
+      accepted()
+    }
+    answer.then(onAccepted, (error) => {
+      arrived()
       if (!handle.isAwaited) this.#s.failed(error, 'queue')
     })
     return handle
@@ -78,7 +94,7 @@ export class Waiting implements HandleServices {
     const { groupId } = handle
     this.#orphans?.awaited(groupId)
     const isTold = handle.tellsOnSettle(this.#s.worker.id, this.#s.batches)
-    return this.#waiters.wait({ kind, id, groupId, isTold, accepted: handle.accepted() }, options)
+    return this.#waiters.wait({ kind, id, groupId, item: handle.id, isTold, accepted: handle.accepted() }, options)
   }
 
   async #statesOf(groupId: string): Promise<readonly WorkState[]> {

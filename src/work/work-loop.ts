@@ -5,18 +5,24 @@ import type { Claimed } from '../ports/item.js'
 import type { ClaimReply } from '../ports/ledger.js'
 import type { ClosedGroup } from '../ports/settlement.js'
 import { ledgerFeed } from '../source/ledger-feed.js'
-import type { Delivery } from '../source/loop/delivery.js'
+import type { Deliveries, Delivery } from '../source/loop/delivery.js'
 import type { Feed } from '../source/loop/feed.js'
 import { Loop } from '../source/loop/loop.js'
 import type { Observer } from '../source/loop/observer.js'
 import { type Backlog, openBacklog } from './backlog.js'
+import { RunControls } from './controls/run-controls.js'
 import { Direct } from './direct.js'
 import { DoerAdmission } from './doer-admission.js'
+import { Folds } from './folds.js'
+import { GateRun } from './gate-run.js'
+import { LoopDelay } from './loop-delay.js'
+import { Presence } from './presence.js'
 import { Redrive } from './redrive.js'
 import { type Route, route } from './route.js'
-import { Runner, type WorkSettling } from './runner.js'
+import { Runner } from './runner.js'
 import { commitPatienceMs, type Shared } from './shared.js'
 import { stateOf } from './states.js'
+import type { WorkSettling } from './work-settling.js'
 
 /** A body on the queue that is no envelope: removed, because nobody could ever run it. */
 export class UnreadableBodyError extends MillraceError {
@@ -47,9 +53,13 @@ export class WorkLoop {
   readonly #feed: Feed<Claimed, WorkSettling>
   readonly #backlog: Backlog
   readonly #direct: Direct
+  readonly #delay: LoopDelay
+  readonly #presence: Presence
   readonly #events: WorkLoopEvents
   /** Deliveries that ended before their run, with how. */
   readonly #ends = new WeakMap<Delivery<Claimed>, Extract<Route, { readonly kind: 'end' }>>()
+  readonly #controls: RunControls
+  #doers: DoerAdmission | undefined
   /** Outcomes on their way to the backend: what does not get there is told of by another run. */
   readonly #settlings = new WeakMap<Delivery<Claimed>, WorkSettling>()
   #directRun: Promise<unknown> | undefined
@@ -59,16 +69,37 @@ export class WorkLoop {
     this.#s = shared
     this.#events = events
     this.#backlog = openBacklog(shared)
+    const gates = new GateRun(shared)
+    this.#controls = new RunControls({
+      shared,
+      isSettling: (delivery) => this.#settlings.has(delivery),
+      endUnstarted: (delivery) => this.#doers?.endUnstarted(delivery),
+    })
+    const { ledger, worker, failed } = shared
+    this.#presence = new Presence(ledger, worker, o.visibility, o.clock, (error) => failed(error, 'queue'))
+    this.#delay = new LoopDelay({
+      clock: o.clock,
+      limitMs: Math.ceil(o.visibility / 3),
+      running: () => shared.recorder.active.runningTypes(),
+      report: (error) => shared.failed(error, 'queue'),
+    })
     this.#runner = new Runner({
       o,
+      gate: (item, input) => gates.outcome(item, input),
       rules: shared.rules,
       worker: shared.worker.id,
       now: () => shared.now(),
-      groupValue: async (id) => (await shared.ledger.groups([id]))[0],
+      folds: new Folds({
+        isCounted: shared.ledger.atomic,
+        read: async (id) => (await shared.ledger.groups([id]))[0],
+        onError: (error) => shared.failed(error, 'commit'),
+      }),
       services: {
         states: (ids) => statesOf(shared, ids),
         claim: async (key) => shared.ports.store.setIfNotExists(`${o.prefix}${key}`, shared.worker.id, CLAIM_TTL_MS),
+        progress: (delivery, value) => this.#controls.progress(delivery, value),
       },
+      ...this.#controls.forRuns(),
       onError: shared.failed,
       started: (delivery, at) => this.#started(delivery, at),
     })
@@ -113,7 +144,10 @@ export class WorkLoop {
 
   /** Works until it is stopped. */
   run(): Promise<unknown> {
-    return this.#loop.run(this.#feed, this.#admission(), ([delivery]) => this.#execute(delivery))
+    this.#doers = this.#admission()
+    this.#controls.open()
+    this.#presence.began()
+    return this.#loop.run(this.#feed, this.#doers, (deliveries) => this.#executeAll(deliveries))
   }
 
   /**
@@ -121,6 +155,7 @@ export class WorkLoop {
    * when its turn has come, and resolved when its handler has ended or when it was given back meanwhile.
    */
   runDirectly(item: Claimed, askedMs: Ms): () => Promise<void> {
+    this.#presence.began()
     this.#directRun ??= this.#loop
       .run(
         this.#direct.feed(),
@@ -129,7 +164,8 @@ export class WorkLoop {
       )
       .catch((error) => this.#s.failed(error, 'queue'))
     this.#direct.hold(item, askedMs)
-    return () => this.#direct.run(item)
+    this.#controls.open()
+    return () => this.#direct.run(item).then(() => this.#controls.placeFree(item))
   }
 
   async stop(drainMs: Ms): Promise<void> {
@@ -140,26 +176,50 @@ export class WorkLoop {
     while (this.#loop.isRunning)
     await this.#directRun
     this.#directRun = undefined
+    this.#controls.close()
     this.#backlog.behind(false)
+    this.#delay.close()
+    await this.#presence.left()
   }
 
   async #execute(delivery: Delivery<Claimed>): Promise<readonly WorkSettling[]> {
-    const settling = await this.#outcome(delivery)
+    return [this.#settling(delivery, await this.#outcome(delivery))]
+  }
+
+  /** A run of several deliveries is a batch of one type. */
+  async #executeAll(deliveries: Deliveries<Claimed>): Promise<readonly WorkSettling[]> {
+    const [first] = deliveries
+    const def = this.#s.registry.find(first.item.envelope.type)
+    if (deliveries.length === 1 || def?.batch === undefined) return this.#execute(first)
+    const ends = deliveries.map((delivery) => this.#end(delivery, true))
+    const running = deliveries.filter((_, i) => ends[i] === undefined)
+    const ran = await this.#runner.runBatch(running, def, def.batch)
+    const settlings = deliveries.map((delivery, i) => ends[i] ?? ran[running.indexOf(delivery)]!)
+    return deliveries.map((delivery, i) => this.#settling(delivery, settlings[i]!))
+  }
+
+  #settling(delivery: Delivery<Claimed>, settling: WorkSettling): WorkSettling {
     this.#s.recorder.settling(settling)
     this.#settlings.set(delivery, settling)
-    return [settling]
+    return settling
   }
 
   async #outcome(delivery: Delivery<Claimed>): Promise<WorkSettling> {
-    const ended = this.#ends.get(delivery)
-    if (ended !== undefined) return this.#runner.ended(delivery, ended.outcome)
     const { type } = delivery.item.envelope
     const def = this.#s.registry.find(type)
-    // It may have waited for its turn: what was in time when it was fetched need not be any more.
-    const way = route(delivery.item, def !== undefined, this.#s.now())
-    if (way.kind === 'end') return this.#runner.ended(delivery, way.outcome)
+    const ended = this.#end(delivery, def !== undefined)
+    if (ended !== undefined) return ended
     if (def !== undefined) return await this.#runner.run(delivery, def)
     return this.#runner.ended(delivery, { kind: 'unroutable', error: `unknown work type: ${type}` })
+  }
+
+  /** The settlement of a delivery that is not to run. */
+  #end(delivery: Delivery<Claimed>, isKnownType: boolean): WorkSettling | undefined {
+    const ended = this.#ends.get(delivery)
+    if (ended !== undefined) return this.#runner.ended(delivery, ended.outcome)
+    // It may have waited for its turn: what was in time when it was fetched need not be any more.
+    const way = route(delivery.item, isKnownType, this.#s.now())
+    return way.kind === 'end' ? this.#runner.ended(delivery, way.outcome) : undefined
   }
 
   #admission(): DoerAdmission {
@@ -167,7 +227,12 @@ export class WorkLoop {
     return new DoerAdmission({
       global: o.doer,
       doerOf: (type) => registry.find(type)?.options.doer,
-      doers: () => this.#doers(),
+      doers: () => this.#allDoers(),
+      batchOf: (type) => registry.find(type)?.batch,
+      batchTypes: () => this.#batchTypes(),
+      putBack: (delivery) => {
+        this.#ends.set(delivery, { kind: 'end', outcome: { kind: 'waiting', delayMs: o.pollInterval } })
+      },
       clock: o.clock,
       pollInterval: o.pollInterval,
       backpressure: () => this.#backpressure(),
@@ -178,20 +243,30 @@ export class WorkLoop {
         if (appetite <= 0) this.#backlog.behind(true)
       },
       failed: (error) => this.#s.failed(error, 'queue'),
+      placeFree: ({ item }) => this.#controls.placeFree(item),
     })
   }
 
-  #doers(): Set<Doer> {
+  #allDoers(): Set<Doer> {
     const { o, registry } = this.#s
     const doers = new Set([o.doer])
-    for (const { options } of registry.definitions) if (options.doer !== undefined) doers.add(options.doer)
+    for (const { options, batch } of registry.definitions) {
+      // A doer of a batched type is asked by its batcher.
+      if (options.doer !== undefined && batch === undefined) doers.add(options.doer)
+    }
     return doers
+  }
+
+  #batchTypes(): readonly string[] {
+    return [...this.#s.registry.definitions].filter(({ batch }) => batch !== undefined).map(({ type }) => type)
   }
 
   /** How many of `n` begin at once, whatever their types: the rest only wait in a doer, and have not begun. */
   #startable(n: number): number {
+    // What is gathered first has not begun, and nobody knows what will come.
+    if (this.#s.registry.hasBatches) return 0
     let startable = n
-    for (const doer of this.#doers()) startable = Math.min(startable, doer.startable?.() ?? 0)
+    for (const doer of this.#allDoers()) startable = Math.min(startable, doer.startable?.() ?? 0)
     return Math.max(0, startable)
   }
 
@@ -232,6 +307,7 @@ export class WorkLoop {
     const { item } = delivery
     const { ledger, recorder, failed } = this.#s
     recorder.started(delivery, at)
+    this.#delay.started(item.envelope.type)
     this.#s.saw(item.envelope, { status: 'running', runAt: at })
     if (item.started || ledger.begin === undefined) return
     try {
@@ -248,6 +324,9 @@ export class WorkLoop {
     for (const { queue, body } of reply.unreadable ?? []) this.#s.failed(new UnreadableBodyError(queue, body), 'queue')
     for (const closed of reply.closed ?? []) this.#events.closed(closed)
     for (const { envelope, byMs } of reply.rescheduled ?? []) this.#s.recorder.rescheduled(envelope, byMs)
+    for (const type of reply.crashed ?? []) this.#s.recorder.crashed(type)
+    if (reply.removed !== undefined) this.#s.recorder.removed(reply.removed)
+    this.#presence.looked(askedMs)
     this.#backlog.behind(reply.more)
     this.#events.moved()
   }

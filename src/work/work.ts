@@ -1,4 +1,6 @@
 import type { RetryPolicyOptions } from '../core/retry-policy.js'
+import type { CancelAnswer } from './controls/cancel.js'
+import type { Batch } from './define-batch-work.js'
 import type { WorkOptions } from './work-options.js'
 
 declare const self: unique symbol
@@ -36,10 +38,16 @@ export interface WorkResult<S = unknown, G = unknown> {
 export type GroupItem = Work<string, unknown, unknown> | WorkResult<unknown, unknown>
 
 /** When a gate opens: every one done, every one successful, or so many of them. */
+export type StateCondition = 'all-done' | 'all-success' | { readonly count: number; readonly of?: 'done' | 'success' }
+
+/** What `.next` waits for: the works before it themselves, or (`of: 'tree'`) everything that they queued, too. */
 export type DependencyCondition =
-  | 'all-done'
-  | 'all-success'
-  | { readonly count: number; readonly of?: 'done' | 'success' }
+  | StateCondition
+  | {
+      readonly of: 'tree'
+      /** Whether everything below must succeed, or only end. Default `all-success`. */
+      readonly when?: 'all-done' | 'all-success'
+    }
 
 /** Options of one item, given when it is queued. They win over those of its type. */
 export interface WorkInstanceOptions {
@@ -60,6 +68,18 @@ export interface WorkInstanceOptions {
   readonly skipQueue?: boolean
   /** Words to find it by. */
   readonly tags?: readonly string[]
+  /**
+   * How long one run may take, in ms. Then `ctx.signal` fires, and the run counts as a failed attempt, whatever its handler
+   * does afterwards.
+   */
+  readonly runTimeout?: number
+  /** What has not ended at its deadline expires, also while it runs. Default: a run that was begun in time may end. */
+  readonly strictDeadline?: boolean
+  /**
+   * Your own database transaction: the item exists if it commits, and not otherwise. Only where the backend is in the same
+   * database: an open better-sqlite3 database with `millrace/sqlite`. Await the handle after the commit, not within.
+   */
+  readonly tx?: unknown
 }
 
 /** The retry policy of an item: those of its fields that are given, over those of its type, system and the defaults. */
@@ -81,6 +101,8 @@ export interface WorkDefinition<Name extends string = string, I = unknown> {
   readonly type: Name
   readonly options: WorkOptions<I>
   readonly run: WorkHandler<I>
+  /** Its items run together. */
+  readonly batch?: Batch<I>
 }
 
 /** The function behind a work type. It may run more than once for one item. */
@@ -101,7 +123,10 @@ export interface WorkContext {
   readonly deliveries: number
   /** A number that rises with every lease of this item: put it in your own writes, and refuse smaller ones. */
   readonly fence: number
-  /** Aborts when the lease is lost, the deadline has come or the process shuts down. */
+  /**
+   * Aborts when the run should stop, with the reason as an error: `LEASE_LOST`, `CANCELLED`, `RUN_TIMEOUT`, `DEADLINE` or
+   * `SHUTDOWN_DEADLINE`.
+   */
   readonly signal: AbortSignal
   /** The item's own result, and its contribution to the value of the group. The first `final` one stays. */
   result<R>(value: R, options?: ResultOptions<R>): WorkResult<R, R>
@@ -116,8 +141,11 @@ export interface WorkContext {
   states(ids: readonly string[]): Promise<readonly (WorkState | undefined)[]>
   /** True for exactly one caller in the fleet per key and day. */
   claim(key: string): Promise<boolean>
+  /** Tells how far the run has come, for whoever asks its handle. Sent about once a second; the last word counts. */
+  progress(value: unknown): void
 }
 
+/** How a result reaches the group: `final` locks the value, `append` folds into it. */
 export interface ResultOptions<R> {
   /** Locks the value of the group: later contributions are ignored. */
   readonly final?: boolean
@@ -142,6 +170,14 @@ export interface WorkState {
   readonly endAt?: number
   readonly priority?: number
   readonly group?: string
+  readonly tags?: readonly string[]
+}
+
+/** Which states `list` gives. Several of them: those that fit all. */
+export interface ListFilter {
+  readonly type?: string
+  readonly tag?: string
+  readonly status?: WorkStatus
 }
 
 /**
@@ -157,8 +193,22 @@ export interface WorkHandle<Self = unknown, Group = unknown> extends PromiseLike
   result(options?: WaitOptions): Promise<Self>
   /** The value of the group once everything in it has settled. An item that died does not reject it. */
   group(options?: WaitOptions): Promise<Group>
+  /** Cancels the item, wherever it waits or runs, and says what that came to. */
+  cancel(reason?: string): Promise<CancelAnswer>
+  /** What its run last told of its progress. Undefined while it has told nothing. */
+  progress(): Promise<unknown>
+  /** Its progress as it changes, until it has ended. */
+  watchProgress(options?: WatchOptions): AsyncIterableIterator<unknown>
 }
 
+/** How often `watchProgress` looks. */
+export interface WatchOptions {
+  /** How often to look, in ms. Default 1000. */
+  readonly every?: number
+  readonly signal?: AbortSignal
+}
+
+/** How long to wait for a result or a group. The work itself goes on. */
 export interface WaitOptions {
   /** Give up after this long, in ms. The work goes on. */
   readonly timeout?: number
@@ -179,7 +229,9 @@ export type NonVoidUnion<U> = Exclude<U, void | undefined>
 export type SelfOfResult<R> = [R] extends [never] ? unknown : R extends WorkResult<infer S, unknown> ? S : never
 export type GroupOfResult<R> = [R] extends [never] ? unknown : R extends WorkResult<unknown, infer G> ? G : never
 
+/** The own result of a work. */
 export type SelfOfWork<W> = W extends Work<string, infer S, unknown> ? S : never
+/** The group value of a work. */
 export type GroupOfWork<W> = W extends Work<string, unknown, infer G> ? G : never
 
 /** What one item contributes to the value of its group. */
@@ -192,18 +244,27 @@ export type GroupOfItem<T> =
 /** What one item, or every one of a list, contributes. */
 export type GroupOf<Is> = Is extends readonly (infer T)[] ? GroupOfItem<T> : GroupOfItem<Is>
 
+/** The name of a builder's type. */
 export type NameOf<B> = B extends WorkBuilder<infer N, never, unknown, unknown> ? N : never
+/** The input that a builder takes. */
 export type InputOf<B> = B extends (input: infer I) => unknown ? I : never
+/** The own result of what a builder builds. */
 export type SelfOf<B> = B extends (input: never) => Work<string, infer S, unknown> ? S : never
+/** The group value of what a builder builds. */
 export type GroupOfBuilder<B> = B extends (input: never) => Work<string, unknown, infer G> ? G : never
 
+/** The names of a system's definitions. */
 export type RegistryNames<Defs extends readonly AnyWorkBuilder[]> = Defs[number]['type']
+/** The builder of that name, among a system's definitions. */
 export type BuilderForName<Defs extends readonly AnyWorkBuilder[], N extends string> = Extract<
   Defs[number],
   { readonly type: N }
 >
+/** The input that the type of that name takes. */
 export type InputForName<Defs extends readonly AnyWorkBuilder[], N extends string> = InputOf<BuilderForName<Defs, N>>
+/** The item's own result, for the type of that name. */
 export type SelfForName<Defs extends readonly AnyWorkBuilder[], N extends string> = SelfOf<BuilderForName<Defs, N>>
+/** The group value of the type of that name. */
 export type GroupForName<Defs extends readonly AnyWorkBuilder[], N extends string> = GroupOfBuilder<
   BuilderForName<Defs, N>
 >

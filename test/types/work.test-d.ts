@@ -1,7 +1,11 @@
+import { createWork } from '../../src/index.js'
 import type { WorkSystem } from '../../src/work/create-work.js'
+import { defineBatchWork } from '../../src/work/define-batch-work.js'
 import { defineWork } from '../../src/work/define-work.js'
+import { dependency } from '../../src/work/dependency.js'
 import type {
   GroupOfBuilder,
+  GroupOfItem,
   InputForName,
   InputOf,
   SelfForName,
@@ -120,7 +124,6 @@ export const t20 = defineWork('t20', (i: { to: string }, ctx) => ctx.result(i.to
 })
 export type T20 = Expect<Equal<InputOf<typeof t20>, { to: string }>>
 
-declare function createWork<const Defs extends readonly [typeof add, typeof greet]>(o: { work: Defs }): WorkSystem<Defs>
 export function t21(): void {
   const system = createWork({ work: [add, greet] })
   const handle = system.enqueue('add', { a: 1, b: 2 })
@@ -143,3 +146,21 @@ export const contextIsTyped = defineWork('contextIsTyped', (_: void, ctx: WorkCo
   void signal
   return ctx.void()
 })
+
+// Batched types: the output is the result, and contributes unless it is nothing.
+const doubled = defineBatchWork('doubled', {
+  size: 2,
+  maxWait: 1,
+  run: (inputs: readonly { n: number }[]) => inputs.map(({ n }) => (n > 0 ? n : undefined)),
+})
+export type BatchInput = Expect<Equal<InputOf<typeof doubled>, { n: number }>>
+export type BatchSelf = Expect<Equal<SelfOf<typeof doubled>, number | undefined>>
+export type BatchGroup = Expect<Equal<GroupOfBuilder<typeof doubled>, number>>
+
+// Gates contribute nothing; trees change nothing about types.
+const gated = dependency({ on: ['a'], queue: [doubled({ n: 1 })] })
+export type GateGroup = Expect<Equal<GroupOfItem<typeof gated>, never>>
+const treed = defineWork('treed', (_: null, ctx) => ctx.queue([doubled({ n: 1 })]).next([gated], { of: 'tree' }))
+export type TreeGroup = Expect<Equal<GroupOfBuilder<typeof treed>, number>>
+// @ts-expect-error only .next waits for trees
+export const noTree = () => dependency({ on: 'a', queue: doubled({ n: 1 }), config: { of: 'tree' } })

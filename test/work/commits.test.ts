@@ -8,7 +8,7 @@ import {
   RetryAbort,
   type Store,
 } from '../../src/index.js'
-import { body, GROUNDS, gate, world } from './support.js'
+import { body, GROUNDS, gate, isOnMemory, PLAIN_GROUNDS, world } from './support.js'
 
 type Phase = { readonly phase: string }
 const phases = (errors: readonly Phase[]) => [...new Set(errors.map((e) => e.phase))]
@@ -24,7 +24,7 @@ const change =
 
 const noop = defineWork('noop', (_: null, ctx) => ctx.void())
 
-describe('an enqueue whose push fails', () => {
+describe.runIf(isOnMemory)('an enqueue whose push fails', () => {
   it('S95 rejects with the error of the push, and takes back the hold of the group', async () => {
     const increments: number[] = []
     const { w } = world(
@@ -75,8 +75,8 @@ describe('an enqueue whose push fails', () => {
   })
 })
 
-describe.each(['wrapped', 'minimal'] as const)('ports that fail, on %s ports', (ground) => {
-  it('S102 reports a failed enqueue that nobody awaits', async () => {
+describe.each(PLAIN_GROUNDS)('ports that fail, on %s ports', (ground) => {
+  it('S102 W6 reports a failed enqueue that nobody awaits', async () => {
     const { w, clock, errors } = world(
       ground,
       { work: [noop] },
@@ -95,7 +95,7 @@ describe.each(['wrapped', 'minimal'] as const)('ports that fail, on %s ports', (
     expect(phases(errors)).toContain('queue')
   })
 
-  it('S61 does not lose an item whose retry cannot be pushed', async () => {
+  it('S61 W1 does not lose an item whose retry cannot be pushed', async () => {
     let calls = 0
     let pushes = 0
     let isBroken = true
@@ -107,7 +107,7 @@ describe.each(['wrapped', 'minimal'] as const)('ports that fail, on %s ports', (
       },
       { retry: { attempts: 3, base: 1 } },
     )
-    const { w, clock, until, queue, errors } = world(
+    const { w, clock, until, size, errors } = world(
       ground,
       { work: [bad] },
       change({
@@ -123,7 +123,7 @@ describe.each(['wrapped', 'minimal'] as const)('ports that fail, on %s ports', (
     const failed = w.enqueue(bad({})).result()
     failed.catch(() => undefined)
     await clock.advance(1_000)
-    expect(queue.size()).toBe(1)
+    expect(await size()).toBe(1)
     expect(calls).toBe(1)
     expect(phases(errors)).toContain('commit')
     isBroken = false
@@ -132,7 +132,7 @@ describe.each(['wrapped', 'minimal'] as const)('ports that fail, on %s ports', (
     expect(calls).toBe(3)
   })
 
-  it('S96 and S97 run a handler once, however often its outcome cannot be written', async () => {
+  it('S96 S97 W3 run a handler once, however often its outcome cannot be written', async () => {
     for (const skipQueue of [true, false]) {
       let calls = 0
       let isBroken = true
@@ -174,7 +174,7 @@ describe.each(['wrapped', 'minimal'] as const)('ports that fail, on %s ports', (
       calls += 1
       return ctx.result('ok')
     })
-    const { w, until, errors } = world(ground, { work: [once] }, (ports) => ({
+    const { w, clock, until, errors } = world(ground, { work: [once] }, (ports) => ({
       ...ports,
       pubsub: {
         ...ports.pubsub,
@@ -184,12 +184,17 @@ describe.each(['wrapped', 'minimal'] as const)('ports that fail, on %s ports', (
       },
     }))
 
-    expect(await until(w.enqueue(once(null)).result())).toBe('ok')
-    expect(calls).toBe(1)
+    for (const skipQueue of [false, true]) {
+      calls = 0
+      const handle = w.enqueue(once(null), { skipQueue })
+      expect(await until(handle.result())).toBe('ok')
+      await clock.advance(500)
+      expect(calls).toBe(1)
+    }
     expect(phases(errors).filter((phase) => phase !== 'commit')).toEqual([])
   })
 
-  it('S98 queues each child once when one of their pushes fails', async () => {
+  it('S98 W7 queues each child once when one of their pushes fails', async () => {
     const ran: number[] = []
     let pushes = 0
     const child = defineWork('child', (n: number, ctx) => {
@@ -292,11 +297,11 @@ describe.each(GROUNDS)('groups and waiting on %s ports', (ground) => {
       await hold.promise
       return ctx.result(n)
     })
-    const { w, mem, clock, until } = world(ground, { work: [add] })
+    const { w, ports, clock, until } = world(ground, { work: [add] })
     const handle = w.enqueue(add(9))
     const both = Promise.all([handle.result(), handle.group()])
     await clock.advance(10)
-    for (const garbage of ['garbage', '{"kind":"done"}', 'null']) void mem.pubsub.publish(garbage)
+    for (const garbage of ['garbage', '{"kind":"done"}', 'null']) void ports.pubsub.publish(garbage)
     hold.open()
 
     expect(await until(both)).toEqual([9, 9])
@@ -372,6 +377,34 @@ describe.each(GROUNDS)('groups and waiting on %s ports', (ground) => {
   })
 })
 
+describe.each(PLAIN_GROUNDS)('redrive into a queue that takes nothing, on %s ports', (ground) => {
+  it('S100 leaves the dead letters where they are, and reports it', async () => {
+    const here = world(ground, { work: [noop], autoStart: false })
+    const dlq = memoryQueue({ clock: here.clock })
+    let acks = 0
+    const counting: Queue = {
+      ...dlq,
+      ack: (p) => {
+        acks += 1
+        dlq.ack(p)
+      },
+    }
+    dlq.push(body({ attempt: 5 }))
+    const queue: Queue = {
+      ...here.ports.queue,
+      push: () => {
+        throw new Error('push broken')
+      },
+    }
+    here.another({ work: [noop], queue, dlq: counting })
+    await here.clock.advance(2_000)
+
+    expect(acks).toBe(0)
+    expect(dlq.size()).toBe(1)
+    expect(phases(here.errors)).toContain('queue')
+  })
+})
+
 describe.each(GROUNDS)('redrive on %s ports', (ground) => {
   it('S100 feeds dead letters back when there is nothing else to do', async () => {
     const ran: string[] = []
@@ -412,22 +445,22 @@ describe.each(GROUNDS)('redrive on %s ports', (ground) => {
   })
 
   it('leaves alone what is dead for another reason than its attempts', async () => {
-    if (ground === 'minimal') return // Without `deadLetter` there is no sink to feed back from.
+    if (ground === 'minimal' || !isOnMemory) return // Only the memory queue shows its dead letters as a queue.
     let calls = 0
     const bad = defineWork('bad', () => {
       calls += 1
       throw new RetryAbort(new Error('never'))
     })
     const here = world(ground, { work: [bad], autoStart: false })
-    const w = here.another({ work: [bad], dlq: here.queue.deadQueue(), pollInterval: 1_000 })
+    const w = here.another({ work: [bad], dlq: here.memoryQueue.deadQueue(), pollInterval: 1_000 })
     await w.enqueue(bad({})).accepted()
     await here.clock.advance(60_000)
 
     expect(calls).toBe(1)
   })
 
-  it('S101 runs an item that cannot succeed at most six times', async () => {
-    if (ground === 'minimal') return // Without `deadLetter` there is no sink to feed back from.
+  it('S101 W16 runs an item that cannot succeed at most six times', async () => {
+    if (ground === 'minimal' || !isOnMemory) return // Only the memory queue shows its dead letters as a queue.
     let calls = 0
     const bad = defineWork(
       'bad',
@@ -438,7 +471,7 @@ describe.each(GROUNDS)('redrive on %s ports', (ground) => {
       { retry: { attempts: 1 } },
     )
     const here = world(ground, { work: [bad], autoStart: false })
-    const w = here.another({ work: [bad], dlq: here.queue.deadQueue(), pollInterval: 1_000 })
+    const w = here.another({ work: [bad], dlq: here.memoryQueue.deadQueue(), pollInterval: 1_000 })
     await w.enqueue(bad({})).accepted()
     await here.clock.advance(600_000)
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { defineWork, priorityDoer } from '../../src/index.js'
-import { GROUNDS, gate, world } from './support.js'
+import { GROUNDS, gate, isOnMemory, PLAIN_GROUNDS, world } from './support.js'
 
 const noop = defineWork('noop', (_: null, ctx) => ctx.void())
 
@@ -54,7 +54,7 @@ describe.each(GROUNDS)('work that skips the queue and waits for its doer, on %s 
     const doer = priorityDoer({ max: 1 })
     const { work, runs, hold } = gated({ skipQueue: true })
     const { w, clock, until } = world(ground, { work: [work], doer })
-    w.enqueue(work(1))
+    void w.enqueue(work(1))
     await clock.advance(20)
     const stopped = w.stop()
     await clock.advance(10)
@@ -78,7 +78,7 @@ describe.each(GROUNDS)('work that skips the queue and waits for its doer, on %s 
       visibility: 200,
       heartbeat: 50,
     })
-    w.enqueue(work(1))
+    void w.enqueue(work(1))
     const second = w.enqueue(work(2))
     await clock.advance(1_000)
     hold.open()
@@ -97,7 +97,7 @@ describe.each(GROUNDS)('work whose deadline passes while it waits in a doer, on 
   it.each([false, true])('is not run any more (skipQueue: %s)', async (skipQueue) => {
     const { work, runs, hold } = gated({ skipQueue })
     const { w, clock, until } = world(ground, { work: [work], doer: priorityDoer({ max: 1 }) })
-    w.enqueue(work(1))
+    void w.enqueue(work(1))
     await clock.advance(1)
     const second = w.enqueue(work(2), { timeout: 30 })
     const ended = second.result()
@@ -183,7 +183,7 @@ describe.each(GROUNDS)('a type with a small doer of its own, on %s ports', (grou
   })
 })
 
-describe.each(['wrapped', 'minimal'] as const)('a small doer with more than it can do, on %s ports', (ground) => {
+describe.each(PLAIN_GROUNDS)('a small doer with more than it can do, on %s ports', (ground) => {
   it('has the queue looked at about once per poll, not again and again', async () => {
     const hold = gate()
     const slow = defineWork(
@@ -245,7 +245,7 @@ describe.each(GROUNDS)('a run that does not end in time at stop, on %s ports', (
   })
 })
 
-describe('what is fetched ahead', () => {
+describe.runIf(isOnMemory)('what is fetched ahead', () => {
   it('is pending until it begins, and a lapse of it is no crash', async () => {
     const { work, runs, hold } = gated()
     const { w, clock, another, until } = world('native', {

@@ -18,4 +18,21 @@ describe.each(GROUNDS)('work that is enqueued again, because nobody told whether
     expect(await until(second.result())).toBe(2)
     expect(second.groupId).toBe(first.groupId)
   })
+
+  it('is there once also where it was built anew under a chosen id, and whoever awaits it hears of the first', async () => {
+    const { w, another, until, clock } = world(ground, { work: [add] })
+    const elsewhere = another({ work: [add], autoStart: false })
+    const once = () => ({ ...add(1), id: 'add/o-3' })
+    const first = w.enqueue(once(), { delay: 5_000 })
+    await until(first.accepted())
+    // One wait begins before it is sent, one after it was answered, one when everything is over.
+    const early = elsewhere.enqueue(once())
+    const group = early.group()
+    const result = early.result()
+    expect(await until(early.accepted())).toEqual({ kind: 'coalesced', id: 'add/o-3' })
+    const late = early.group()
+    await clock.advance(1_000)
+    expect(await until(Promise.all([group, result, late]))).toEqual([2, 2, 2])
+    expect(await until(w.enqueue(once()).group())).toBe(2)
+  })
 })

@@ -43,11 +43,11 @@ describe('bad options', () => {
     [{ tags: 'one' }, 'enqueue.tags'],
     [{ retry: { jitter: 7 } }, 'enqueue.retry.jitter'],
     [{ dely: 5 }, 'Did you mean "delay"'],
-  ])('of an enqueue are refused and leave nothing behind: %o', (options, name) => {
-    const { w, queue } = world('native', { work: [noop], autoStart: false })
+  ])('of an enqueue are refused and leave nothing behind: %o', async (options, name) => {
+    const { w, size } = world('native', { work: [noop], autoStart: false })
 
     expect(() => w.enqueue(noop(null), options as WorkInstanceOptions)).toThrow(name)
-    expect(queue.size()).toBe(0)
+    expect(await size()).toBe(0)
   })
 
   it('are refused for what is no work, no name, and two types of one name', () => {
@@ -66,10 +66,10 @@ describe('bad options', () => {
     const broken = defineWork('broken', (_: null, ctx) => ctx.void(), {
       codec: { stringify: () => 5 as never, parse: JSON.parse },
     })
-    const { w, queue } = world('native', { work: [broken], autoStart: false })
+    const { w, size } = world('native', { work: [broken], autoStart: false })
 
     await expect(w.enqueue(broken(null)).result()).rejects.toMatchObject({ code: 'ENCODE_FAILED' })
-    expect(queue.size()).toBe(0)
+    expect(await size()).toBe(0)
   })
 })
 
@@ -163,10 +163,10 @@ describe('an instant that is computed from the input', () => {
 
 describe('enqueueMany', () => {
   it('takes all or none', async () => {
-    const { w, queue } = world('native', { work: [noop], autoStart: false })
+    const { w, size } = world('native', { work: [noop], autoStart: false })
 
     await expect(w.enqueueMany([noop(null), 5 as never])).rejects.toThrow(/must come from a builder/)
-    expect(queue.size()).toBe(0)
+    expect(await size()).toBe(0)
   })
 })
 

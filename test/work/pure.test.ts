@@ -2,8 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Claimed, Envelope } from '../../src/ports/item.js'
 import type { ItemView } from '../../src/ports/ledger.js'
-import type { Effect } from '../../src/ports/settlement.js'
+import type { Effect, Settlement } from '../../src/ports/settlement.js'
 import { act } from '../../src/work/act.js'
+import { closedAlone } from '../../src/work/closed-alone.js'
 import type { Outcome, Ran } from '../../src/work/outcome.js'
 import { route } from '../../src/work/route.js'
 import { settle } from '../../src/work/settle.js'
@@ -136,6 +137,28 @@ describe('settle', () => {
     expect(verbs(settlement.effects).at(-1)).toBe('closeGroup')
   })
 
+  it('gives what died without a failed run a fingerprint of its ending and type; a failed run has its own', () => {
+    const print = (outcome: Outcome, of?: Partial<Envelope>) => {
+      const park = done(outcome, of).settlement.effects.find((effect) => effect.do === 'park')
+      return park?.fingerprint
+    }
+    const without: readonly Outcome[] = [
+      { kind: 'crashed', crashes: 3 },
+      { kind: 'unroutable', error: 'unknown work type: w' },
+      { kind: 'unreadable', error: 'bad input: x', rule: 'decode' },
+      { kind: 'unreadable', error: 'no number', rule: 'schema' },
+      { kind: 'expired' },
+    ]
+    const prints = without.map((outcome) => print(outcome))
+    expect(new Set(prints).size).toBe(without.length)
+    for (const one of prints) expect(one).toMatch(/^[0-9a-f]{16}$/)
+    expect(print({ kind: 'crashed', crashes: 4 })).toBe(prints[0])
+    expect(print({ kind: 'crashed', crashes: 3 }, { type: 'other' })).not.toBe(prints[0])
+    expect(print({ kind: 'expired', hasRun: true })).toBe(prints[4])
+    expect(print(threw(), { attempt: 3 })).toBeUndefined()
+    expect(print({ kind: 'cancelled', why: 'w', hasRun: false })).toBeUndefined()
+  })
+
   it('defers without spending an attempt', () => {
     const { settlement, told } = done(
       threw({ verdict: { class: 'unclassified', rule: 'deferred', deferTo: NOW + 70 } }),
@@ -253,5 +276,35 @@ describe('route', () => {
 
     expect(waits).toEqual([5_000, 10_000, 20_000, 300_000].map((afterMs) => ({ kind: 'back', afterMs })))
     expect(route(claimed({ deliveries: 12 }), false, NOW)).toMatchObject({ outcome: { kind: 'unroutable' } })
+  })
+})
+
+describe('closedAlone', () => {
+  const settlement = (...effects: readonly Effect[]): Settlement => ({ guard: { by: 'none' }, effects })
+  const finish: Effect = { do: 'finish', id: 'a', ending: 'done', keepMs: 1 }
+  const head = envelope({ id: 'a', groupId: 'g' })
+
+  it('knows the group and the value of a root that ended and queued nothing', () => {
+    const said: Effect = { do: 'contribute', groupId: 'g', value: '7', final: false }
+    expect(closedAlone(head, settlement(said, finish))).toEqual({
+      groupId: 'g',
+      value: '7',
+      watched: true,
+      isFolded: false,
+    })
+    expect(closedAlone(head, settlement(finish))).toEqual({ groupId: 'g', watched: true, isFolded: false })
+  })
+
+  it('says when the value was folded, and hence may have been folded on itself', () => {
+    const said: Effect = { do: 'contribute', groupId: 'g', value: '[7,7]', final: false, expect: 1 }
+    expect(closedAlone(head, settlement(said, finish))).toMatchObject({ isFolded: true })
+  })
+
+  it('knows nothing where others are or may be in the group, or where nothing has ended', () => {
+    const push: Effect = { do: 'push', item: envelope({ id: 'b', groupId: 'g' }), queue: 'default', delayMs: 0 }
+    const again: Effect = { do: 'retryAt', id: 'a', attempt: 2, delayMs: 1, why: 'retry' }
+    expect(closedAlone(head, settlement(push, finish))).toBeUndefined()
+    expect(closedAlone({ ...head, parent: 'p' }, settlement(finish))).toBeUndefined()
+    expect(closedAlone(head, settlement(again))).toBeUndefined()
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { defineWork, priorityDoer, setIdGenerator } from '../../src/index.js'
-import { GROUNDS, world } from './support.js'
+import { createWork, defineWork, priorityDoer, setIdGenerator } from '../../src/index.js'
+import { GROUNDS, isOnMemory, world } from './support.js'
 
 const add = defineWork('add', (i: { a: number; b: number }, ctx) => ctx.result(i.a + i.b))
 
@@ -64,7 +64,7 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect(await until(w.enqueue(root(null)))).toBe(6)
   })
 
-  it('S36 folds twenty at once without losing one', async () => {
+  it('S36 W13 folds twenty at once without losing one', async () => {
     const item = defineWork('item', (_: null, ctx) =>
       ctx.result(1, { append: (existing: number | undefined) => (existing ?? 0) + 1 }),
     )
@@ -117,7 +117,7 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect(ran).toBe(0)
   })
 
-  it('S39 runs a handler whose branches return different results', async () => {
+  it('S39 W23 runs a handler whose branches return different results', async () => {
     const maybe = defineWork('maybe', (ok: boolean, ctx) => (ok ? ctx.result(1) : ctx.void()))
     const { w, until } = world(ground, { work: [maybe] })
 
@@ -201,7 +201,17 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
   })
 })
 
-describe('ids', () => {
+describe.runIf(isOnMemory)('a system', () => {
+  it('S31 needs no options at all', async () => {
+    const echo = defineWork('echo', (i: { v: number }, ctx) => ctx.result(i.v), { skipQueue: true })
+    const w = createWork()
+
+    expect(await w.enqueue(echo({ v: 7 })).result()).toBe(7)
+    await w.stop()
+  })
+})
+
+describe.runIf(isOnMemory)('ids', () => {
   it('S44 come from the generator that was set, and from UUIDs again without one', () => {
     let n = 0
     setIdGenerator(() => `wid-${n++}`)
@@ -225,7 +235,7 @@ describe.each(GROUNDS)('a type that was never registered, on %s ports', (ground)
   })
 })
 
-describe('work that two parents queue', () => {
+describe.runIf(isOnMemory)('work that two parents queue', () => {
   it('runs once, and neither group waits for it for ever', async () => {
     let ran = 0
     const child = defineWork('child', (_: null, ctx) => {

@@ -12,11 +12,23 @@ import {
   type WorkSystem,
   type WorkSystemOptions,
 } from '../../src/index.js'
+import { ownedBy } from '../../src/ports/native.js'
+import type { Backend } from '../../src/ports/ports.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
+import { backendUnderTest } from './grounds/ground.js'
+
+/** The ways a system can stand on the memory backend. */
+type MemoryGround = 'native' | 'wrapped' | 'minimal'
+
+/** A real backend, when these scenarios run on one: a vitest project names it in the environment. */
+const REAL = await backendUnderTest()
+export const isOnMemory = REAL === undefined
 
 /** The ways a system can stand on its ports. Every scenario holds on all of them. */
-export const GROUNDS = ['native', 'wrapped', 'minimal'] as const
-export type Ground = (typeof GROUNDS)[number]
+export type Ground = MemoryGround | 'real'
+export const GROUNDS: readonly Ground[] = REAL === undefined ? ['native', 'wrapped', 'minimal'] : ['real']
+/** The grounds where only the three plain ports are known: their scenarios have no meaning on a real backend. */
+export const PLAIN_GROUNDS: readonly ('wrapped' | 'minimal')[] = REAL === undefined ? ['wrapped', 'minimal'] : []
 
 /** Ports as a user might write them: the required members only, all of them asynchronous. */
 function minimal({ queue, pubsub, store }: Ports): Ports {
@@ -44,8 +56,16 @@ function minimal({ queue, pubsub, store }: Ports): Ports {
 export interface World<Defs extends readonly AnyWorkBuilder[]> {
   readonly w: WorkSystem<Defs>
   readonly clock: FakeClock
+  readonly ports: Ports
+  /** The queue as any producer knows it. */
+  readonly queue: Queue
+  /** The memory backend beneath; only where the ground is one. */
   readonly mem: MemoryBackend
-  readonly queue: MemoryQueue
+  readonly memoryQueue: MemoryQueue
+  /** How many items are dead; `undefined` where the ground cannot tell. */
+  dead(): Promise<number | undefined>
+  /** How many the queue holds. */
+  size(): Promise<number>
   readonly events: WorkEvent[]
   readonly errors: { readonly error: unknown; readonly phase: string }[]
   /** Moves time, a little at a time, until the promise is settled. */
@@ -55,6 +75,7 @@ export interface World<Defs extends readonly AnyWorkBuilder[]> {
 }
 
 const opened: { stop(): Promise<void>; clock: FakeClock }[] = []
+const closing: (() => Promise<void>)[] = []
 
 afterEach(async () => {
   for (const { stop, clock } of opened.splice(0)) {
@@ -62,9 +83,11 @@ afterEach(async () => {
     await clock.advance(6_000)
     await stopped
   }
+  for (const close of closing.splice(0)) await close()
 })
 
-const FAST = { pollInterval: 5, visibility: 5_000, heartbeat: 2_000 } as const
+/** A look at a server is a real round trip: fewer of them per second of fake time, and the same scenarios. */
+const FAST = { pollInterval: isOnMemory ? 5 : 25, visibility: 5_000, heartbeat: 2_000 } as const
 
 /** A system on a fake clock, on this ground, with everything it says recorded. */
 export function world<const Defs extends readonly AnyWorkBuilder[]>(
@@ -72,14 +95,11 @@ export function world<const Defs extends readonly AnyWorkBuilder[]>(
   options: WorkSystemOptions & { readonly work?: Defs } = {},
   ports?: (plain: Ports) => Ports,
 ): World<Defs> {
-  const clock = new FakeClock()
-  const mem = memoryBackend({ clock })
+  const { clock, base, mem, backend } = stand(ground)
   const events: WorkEvent[] = []
   const errors: { error: unknown; phase: string }[] = []
-  const base: Ports =
-    ground === 'native' ? mem : ground === 'wrapped' ? { ...mem, store: { ...mem.store } } : minimal(mem)
-  const grounded: Partial<Ports> | { backend: MemoryBackend } =
-    ports !== undefined ? ports(base) : ground === 'native' ? { backend: mem } : base
+  const grounded: Partial<Ports> | { backend: Backend } =
+    ports !== undefined ? ports(base) : backend !== undefined ? { backend } : base
   const make = <D extends readonly AnyWorkBuilder[]>(given: WorkSystemOptions & { readonly work?: D }) => {
     const system = createWork({
       ...FAST,
@@ -94,17 +114,64 @@ export function world<const Defs extends readonly AnyWorkBuilder[]>(
     return system as unknown as WorkSystem<D>
   }
   const w = make(options)
-  if (ports === undefined) expect(w.capabilities.atomic).toBe(ground === 'native')
+  if (ports === undefined) expect(w.capabilities.atomic).toBe(backend !== undefined)
   return {
     w,
     clock,
-    mem,
-    queue: mem.queue,
+    ports: base,
+    queue: base.queue,
+    get mem() {
+      return onMemory(mem)
+    },
+    get memoryQueue() {
+      return onMemory(mem).queue
+    },
+    dead: async () => (ground === 'minimal' ? undefined : mem === undefined ? deadOf(base) : mem.queue.dead.length),
+    size: async () => await (mem ?? base).queue.size!(),
     events,
     errors,
     until: (promise, withinMs = 60_000) => until(clock, promise, withinMs),
     another: make,
   }
+}
+
+interface Standing {
+  readonly clock: FakeClock
+  readonly base: Ports
+  /** The whole backend, where the system may use its ledger. */
+  readonly backend?: Backend
+  readonly mem?: MemoryBackend
+}
+
+function stand(ground: Ground): Standing {
+  if (ground === 'real') {
+    const { clock, backend, close } = REAL!.open()
+    closing.push(close)
+    return { clock, base: backend, backend }
+  }
+  const clock = new FakeClock()
+  const mem = memoryBackend({ clock })
+  switch (ground) {
+    case 'native':
+      return { clock, base: mem, backend: mem, mem }
+    case 'wrapped':
+      return { clock, base: { ...mem, store: { ...mem.store } }, mem }
+    case 'minimal':
+      return { clock, base: minimal(mem), mem }
+  }
+}
+
+function onMemory(mem: MemoryBackend | undefined): MemoryBackend {
+  if (mem === undefined) throw new Error('this scenario looks into the memory backend, and runs on another one')
+  return mem
+}
+
+/** Dead items, as people who look into the backend count them. */
+async function deadOf(ports: Ports): Promise<number> {
+  const found = ownedBy(ports, [])
+  if (!('open' in found)) throw new Error(`no ledger: the ${found.foreign} is foreign`)
+  const { items } = await found.open({ prefix: 'work:' }).inspect!.list({ state: 'dead', limit: 1_000 })
+  return items.length
 }
 
 /** Moves time until the promise is settled; fails when that takes longer than it may. */

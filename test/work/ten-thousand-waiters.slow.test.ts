@@ -3,7 +3,7 @@ import { defineWork } from '../../src/index.js'
 import { gate, world } from './support.js'
 
 describe('ten thousand waiters', () => {
-  it('S122 cost one subscription and few reads', async () => {
+  it('S122 W10 cost one subscription and few reads', async () => {
     const hold = gate()
     const slow = defineWork('slow', async (_: null, ctx) => {
       await hold.promise

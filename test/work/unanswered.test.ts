@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { defineWork, memoryQueue, type Ports } from '../../src/index.js'
 import type { Ledger } from '../../src/ports/ledger.js'
 import { NATIVE, type Owned } from '../../src/ports/native.js'
-import { world } from './support.js'
+import { PLAIN_GROUNDS, world } from './support.js'
 
 const noop = defineWork('noop', (_: null, ctx) => ctx.void())
 
@@ -26,7 +26,7 @@ function committing(ports: Ports, commit: (ledger: Ledger) => Ledger['commit']):
 
 const NEVER = new Promise<never>(() => undefined)
 
-describe.each(['wrapped', 'minimal'] as const)('a push that is never answered, on %s ports', (ground) => {
+describe.each(PLAIN_GROUNDS)('a push that is never answered, on %s ports', (ground) => {
   it('holds up no other queue, and rejects as of unknown outcome in the end', async () => {
     const hung = defineWork('hung', (_: null, ctx) => ctx.void(), {
       queue: { ...memoryQueue(), push: () => NEVER },
@@ -70,5 +70,24 @@ describe('a commit that is never answered, on a ledger', () => {
     expect(await until(first, 10_000)).toBe('done')
     expect(await until(w.enqueue(once(null)).result(), 10_000)).toBe('done')
     expect(runs).toBe(2)
+  })
+
+  it('is repeated at once where it failed instead, and its end and its group are told of, once', async () => {
+    let failures = 1
+    const once = defineWork('once', (_: null, ctx) => ctx.result('done'))
+    const { w, clock, until, events } = world('native', { work: [once] }, (ports) =>
+      committing(ports, (ledger) => async (batch) => {
+        const results = await ledger.commit(batch)
+        if (failures === 0 || batch[0]?.guard?.by !== 'lease') return results
+        failures -= 1
+        throw new Error('the connection is gone')
+      }),
+    )
+    expect(await until(w.enqueue(once(null)).result(), 10_000)).toBe('done')
+    await clock.advance(10_000)
+
+    expect(failures).toBe(0)
+    expect(events.map(({ kind }) => kind)).toEqual(['queued', 'started', 'succeeded', 'group-done'])
+    expect(events.at(-1)).toMatchObject({ result: 'done' })
   })
 })

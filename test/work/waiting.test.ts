@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { defineWork, type Ports } from '../../src/index.js'
-import { GROUNDS, gate, world } from './support.js'
+import { GROUNDS, gate, PLAIN_GROUNDS, world } from './support.js'
 
 const add = defineWork('add', (n: number, ctx) => ctx.result(n + 1))
 
@@ -82,7 +82,7 @@ describe.each(GROUNDS)('waiting on %s ports', (ground) => {
   })
 })
 
-describe.each(['wrapped', 'minimal'] as const)('two handles of one work, on %s ports', (ground) => {
+describe.each(PLAIN_GROUNDS)('two handles of one work, on %s ports', (ground) => {
   it('fail and succeed each for itself', async () => {
     let pushes = 0
     const { w, until } = world(ground, { work: [add] }, (ports) => ({

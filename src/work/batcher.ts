@@ -1,0 +1,49 @@
+import type { Clock } from '../core/clock.js'
+import type { Doer } from '../core/doer/doer.js'
+import type { Ms } from '../core/time.js'
+import type { Claimed } from '../ports/item.js'
+import type { Deliveries, Delivery } from '../source/loop/delivery.js'
+
+/** Gathers the items of one batched type until there are enough, or until the first has waited long enough. */
+export class Batcher {
+  readonly doer: Doer
+  readonly #size: number
+  readonly #maxWaitMs: Ms
+  readonly #clock: Clock
+  readonly #full: (batch: Deliveries<Claimed>) => void
+  #gathered: Delivery<Claimed>[] = []
+  #cancel: (() => void) | undefined
+
+  constructor(
+    doer: Doer,
+    { size, maxWait }: { readonly size: number; readonly maxWait: Ms },
+    clock: Clock,
+    full: (batch: Deliveries<Claimed>) => void,
+  ) {
+    this.doer = doer
+    this.#size = size
+    this.#maxWaitMs = maxWait
+    this.#clock = clock
+    this.#full = full
+  }
+
+  /** How many more it takes. None while its doer has no room: a batch that cannot run should not grow here. */
+  available(): number {
+    return this.doer.available() <= 0 ? 0 : this.#size - this.#gathered.length
+  }
+
+  add(delivery: Delivery<Claimed>): void {
+    this.#gathered.push(delivery)
+    if (this.#gathered.length >= this.#size) this.flush()
+    else this.#cancel ??= this.#clock.after(this.#maxWaitMs, () => this.flush())
+  }
+
+  /** Runs what there is. */
+  flush(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    const [first, ...rest] = this.#gathered
+    this.#gathered = []
+    if (first !== undefined) this.#full([first, ...rest])
+  }
+}

@@ -1,0 +1,324 @@
+import { describe, expect, it } from 'vitest'
+import {
+  type Doer,
+  defineBatchWork,
+  defineWork,
+  dependency,
+  PoisonError,
+  priorityDoer,
+  RetryAbort,
+  unlimitedDoer,
+  WorkDelayError,
+} from '../../src/index.js'
+import { GROUNDS, gate, isOnMemory, world } from './support.js'
+
+interface N {
+  readonly n: number
+}
+
+/** Doubles, and writes down the sizes of its batches. */
+function doubling(options: { size?: number; maxWait?: number; skipQueue?: boolean; doer?: Doer } = {}) {
+  const sizes: number[] = []
+  const double = defineBatchWork('double', {
+    size: 3,
+    maxWait: 20,
+    ...options,
+    run: (inputs: readonly N[]) => {
+      sizes.push(inputs.length)
+      return inputs.map(({ n }) => 2 * n)
+    },
+  })
+  return { sizes, double }
+}
+
+describe.each(GROUNDS)('batched work on %s ports', (ground) => {
+  it('S85 runs together what came together, and the rest when the first has waited enough', async () => {
+    const { sizes, double } = doubling()
+    const { w, until, events } = world(ground, { work: [double] })
+    const handles = [1, 2, 3, 4, 5, 6, 7].map((n) => w.enqueue(double({ n })))
+    const results = await Promise.all(handles.map((handle) => until(handle.result())))
+
+    expect(results).toEqual([2, 4, 6, 8, 10, 12, 14])
+    expect(sizes).toContain(3)
+    expect(sizes.reduce((a, b) => a + b, 0)).toBe(7)
+    expect(await until(handles[6]!.group())).toBe(14)
+    expect(events.filter(({ kind }) => kind === 'started')).toHaveLength(7)
+  })
+
+  it('waits for `maxWait` from the first, and no longer', async () => {
+    const { sizes, double } = doubling({ size: 10, maxWait: 500 })
+    const { w, until, clock } = world(ground, { work: [double] })
+    const one = w.enqueue(double({ n: 1 }))
+    await clock.advance(300)
+    const two = w.enqueue(double({ n: 2 }))
+    await clock.advance(190)
+    expect(sizes).toEqual([])
+    await clock.advance(30)
+    expect(sizes).toEqual([2])
+    expect([await until(one.result()), await until(two.result())]).toEqual([2, 4])
+  })
+
+  it('S86 tries every item of a batch that failed again, each by itself', async () => {
+    let runs = 0
+    const flaky = defineBatchWork('flaky', {
+      size: 2,
+      maxWait: 20,
+      retry: { attempts: 3, base: 5, jitter: 0 },
+      run: async (inputs: readonly N[]) => {
+        runs += 1
+        if (runs === 1) throw new Error('not yet')
+        return inputs.map(({ n }) => n)
+      },
+    })
+    const { w, until } = world(ground, { work: [flaky] })
+    const [one, two] = [w.enqueue(flaky({ n: 1 })), w.enqueue(flaky({ n: 2 }))]
+
+    expect([await until(one.result()), await until(two.result())]).toEqual([1, 2])
+    expect(runs).toBeGreaterThanOrEqual(2)
+  })
+
+  it('S86 takes too few outputs, or none, for a failure', async () => {
+    let runs = 0
+    const short = defineBatchWork('short', {
+      size: 2,
+      maxWait: 20,
+      retry: { attempts: 3, base: 5, jitter: 0 },
+      run: (inputs: readonly N[]) => {
+        runs += 1
+        return runs === 1 ? [] : inputs.map(({ n }) => n)
+      },
+    })
+    const none = defineBatchWork('none', {
+      size: 1,
+      maxWait: 0,
+      retry: { attempts: 1 },
+      run: (_: readonly N[]) => undefined as never,
+    })
+    const { w, until, events } = world(ground, { work: [short, none] })
+    const handles = [w.enqueue(short({ n: 1 })), w.enqueue(short({ n: 2 }))]
+
+    expect(await Promise.all(handles.map((handle) => until(handle.result())))).toEqual([1, 2])
+    expect(events.find(({ kind }) => kind === 'failed')).toMatchObject({
+      error: expect.stringContaining('batch "short" returned 0 outputs for 2 inputs'),
+    })
+    await expect(until(w.enqueue(none({ n: 1 })).result())).rejects.toThrow(
+      'batch "none" returned a non-array outputs for 1 inputs',
+    )
+  })
+
+  it('judges every item of a failed batch alone', async () => {
+    const sizes: number[] = []
+    const judged = defineBatchWork('judged', {
+      size: 3,
+      maxWait: 20,
+      retry: { attempts: 2, base: 5, jitter: 0 },
+      onFailure: (_, { attempt }) => (attempt === 1 ? 'retry' : 'abort'),
+      run: (inputs: readonly N[]): number[] => {
+        sizes.push(inputs.length)
+        throw new PoisonError('together')
+      },
+    })
+    const waits = defineBatchWork('waits', {
+      size: 2,
+      maxWait: 10,
+      run: (inputs: readonly N[]) => {
+        sizes.push(inputs.length)
+        if (sizes.filter((size) => size === 2).length === 1) throw new WorkDelayError({ delay: 100 })
+        return inputs.map(({ n }) => n)
+      },
+    })
+    const stops = defineBatchWork('stops', {
+      size: 2,
+      maxWait: 10,
+      run: (_: readonly N[]): number[] => {
+        throw new RetryAbort(new Error('stop'))
+      },
+    })
+    const { w, until, events } = world(ground, { work: [judged, waits, stops] })
+    const handles = [1, 2, 3].map((n) => w.enqueue(judged({ n })))
+    for (const handle of handles) await expect(until(handle.result())).rejects.toThrow('together')
+    expect(sizes).toEqual([3, 3])
+    const deferred = [1, 2].map((n) => w.enqueue(waits({ n })))
+    expect(await Promise.all(deferred.map((one) => until(one.result())))).toEqual([1, 2])
+    expect(events.filter(({ kind }) => kind === 'deferred')).toHaveLength(2)
+    await expect(until(w.enqueue(stops({ n: 1 })).result())).rejects.toThrow('stop')
+  })
+
+  it('W31 contributes nothing where the output is undefined', async () => {
+    const quiet = defineBatchWork('quiet', {
+      size: 2,
+      maxWait: 10,
+      run: (inputs: readonly N[]) => inputs.map(({ n }) => (n === 1 ? undefined : n)),
+    })
+    const root = defineWork('root', (_: null, ctx) => ctx.queue([ctx.result('kept'), quiet({ n: 1 }), quiet({ n: 1 })]))
+    const { w, until } = world(ground, { work: [quiet, root] })
+
+    expect(await until(w.enqueue(root(null)))).toBe('kept')
+    const handles = [w.enqueue(quiet({ n: 1 })), w.enqueue(quiet({ n: 2 }))]
+    expect(await until(handles[0]!.result())).toBeUndefined()
+    expect(await until(handles[0]!.group())).toBeUndefined()
+    expect(await until(handles[1]!.group())).toBe(2)
+  })
+
+  it('does not let one that cannot be read or is too late stop the others', async () => {
+    const seen: unknown[] = []
+    const codec = {
+      stringify: (value: unknown) => JSON.stringify(value),
+      parse: (text: string) => {
+        if (text.includes('13')) throw new Error('unlucky')
+        return JSON.parse(text) as unknown
+      },
+    }
+    const odd = defineBatchWork('odd', {
+      size: 3,
+      maxWait: 100,
+      codec,
+      run: (inputs: readonly N[]) => {
+        seen.push(...inputs)
+        return inputs.map(({ n }) => (n === 3 ? () => undefined : n))
+      },
+    })
+    const { w, until } = world(ground, { work: [odd] })
+    const [unreadable, late] = [w.enqueue(odd({ n: 13 })), w.enqueue(odd({ n: 2 }), { timeout: 50 })]
+    await expect(until(unreadable.result())).rejects.toThrow('bad input')
+    await expect(until(late.result())).rejects.toThrow('deadline exceeded')
+    const [good, unwritable] = [w.enqueue(odd({ n: 1 })), w.enqueue(odd({ n: 3 }), { retry: { attempts: 1 } })]
+    expect(await until(good.result())).toBe(1)
+    await expect(until(unwritable.result())).rejects.toThrow('must return a string')
+    expect(seen).toEqual([{ n: 1 }, { n: 3 }])
+  })
+
+  it('S87 runs alone what skips the queue', async () => {
+    const { sizes, double } = doubling({ size: 50, maxWait: 60_000, skipQueue: true })
+    const { w, until, clock } = world(ground, { work: [double] })
+    const began = clock.now()
+    const handle = w.enqueue(double({ n: 4 }))
+
+    expect([await until(handle.result()), await until(handle.group())]).toEqual([8, 8])
+    expect(sizes).toEqual([1])
+    expect(clock.now() - began).toBeLessThan(1_000)
+  })
+
+  it('S74 takes nothing while its doer has no room', async () => {
+    const { sizes, double } = doubling({
+      doer: { available: () => 0, do: () => undefined, done: async () => undefined },
+    })
+    const { w, clock } = world(ground, { work: [double], doer: unlimitedDoer() })
+    void w.enqueue(double({ n: 1 }))
+    await clock.advance(200)
+
+    expect(sizes).toEqual([])
+    expect(w.active()).toEqual([])
+  })
+
+  it('S88 puts all of a batch back when its doer refuses it', async () => {
+    let refuses = 2
+    const inner = unlimitedDoer()
+    const doer: Doer = {
+      ...inner,
+      do: (task, hints) => {
+        if (refuses-- > 0) throw new Error('doer boom')
+        inner.do(task, hints)
+      },
+    }
+    const { sizes, double } = doubling({ doer })
+    const { w, until, errors } = world(ground, { work: [double] })
+    const handles = [1, 2, 3].map((n) => w.enqueue(double({ n })))
+
+    expect(await Promise.all(handles.map((handle) => until(handle.result())))).toEqual([2, 4, 6])
+    expect(errors.filter(({ phase }) => phase === 'queue')).toHaveLength(2)
+    expect(sizes.reduce((a, b) => a + b, 0)).toBe(3)
+    expect(w.active()).toEqual([])
+  })
+
+  it('runs what it has gathered when it is stopped', async () => {
+    const { sizes, double } = doubling({ size: 50, maxWait: 600_000 })
+    const { w, until, clock, another } = world(ground, { work: [double] })
+    const handles = [1, 2].map((n) => w.enqueue(double({ n })))
+    await clock.advance(1_000)
+    expect([sizes, w.active().length]).toEqual([[], 2])
+    await until(w.stop())
+
+    expect(sizes).toEqual([2])
+    const elsewhere = another({ work: [double], autoStart: false })
+    expect(elsewhere.active()).toEqual([])
+    expect(await until(handles[0]!.result())).toBe(2)
+  })
+
+  it('keeps the leases of what it gathers', async () => {
+    const { sizes, double } = doubling({ size: 50, maxWait: 30_000 })
+    const { w, until } = world(ground, { work: [double], visibility: 1_000, heartbeat: 300 })
+    const handles = [1, 2].map((n) => w.enqueue(double({ n })))
+
+    expect(await Promise.all(handles.map((handle) => until(handle.result())))).toEqual([2, 4])
+    expect(sizes).toEqual([2])
+  })
+
+  it('flows through a small doer as fast as it runs, one place for each batch', async () => {
+    let running = 0
+    let peak = 0
+    const busy = defineBatchWork('busy', {
+      size: 5,
+      maxWait: 5,
+      doer: priorityDoer({ max: 1 }),
+      run: async (inputs: readonly N[]) => {
+        running += 1
+        peak = Math.max(peak, running)
+        await Promise.resolve()
+        running -= 1
+        return inputs.map(({ n }) => n)
+      },
+    })
+    const { w, until, clock } = world(ground, { work: [busy], pollInterval: 1_000 })
+    const began = clock.now()
+    const handles = Array.from({ length: 100 }, (_, n) => w.enqueue(busy({ n })))
+    await Promise.all(handles.map((handle) => until(handle.result())))
+
+    expect(peak).toBe(1)
+    expect(clock.now() - began).toBeLessThan(1_000)
+  })
+
+  it('may be waited for by gates, and follow them', async () => {
+    const { sizes, double } = doubling({ size: 2 })
+    const root = defineWork('root', (_: null, ctx) =>
+      ctx.queue([double({ n: 1 }), double({ n: 2 })]).next([double({ n: 3 }), double({ n: 3 })]),
+    )
+    const { w, until } = world(ground, { work: [double, root] })
+    expect(await until(w.enqueue(root(null)))).toBe(6)
+    expect(sizes).toEqual([2, 2])
+    const [a, b] = [double({ n: 7 }), double({ n: 8 })]
+    void w.enqueue(a)
+    expect(await until(w.enqueue(dependency({ on: a, queue: b })))).toBe(16)
+  })
+})
+
+describe('a batched type', () => {
+  it('says what is wrong with its options', () => {
+    const run = (inputs: readonly N[]) => inputs
+    expect(() => defineBatchWork('x', { size: 0, maxWait: 1, run })).toThrow('work "x" size')
+    expect(() => defineBatchWork('x', { size: 1, maxWait: -1, run })).toThrow('work "x" maxWait')
+    expect(() => defineBatchWork('x', { size: 1, maxWait: 1 } as never)).toThrow('work "x" run')
+    expect(() => defineBatchWork('x', { size: 1, maxWait: 1, run, retri: 3 } as never)).toThrow('Did you mean "retry"?')
+    expect(() => defineBatchWork('', { size: 1, maxWait: 1, run })).toThrow('non-empty')
+  })
+
+  it.runIf(isOnMemory)('has one place in its doer per batch, and none of it open while the batch runs', async () => {
+    const release = gate()
+    const doer = priorityDoer({ max: 1, buffer: 0 })
+    const held = defineBatchWork('held', {
+      size: 2,
+      maxWait: 5,
+      doer,
+      run: async (inputs: readonly N[]) => {
+        await release.promise
+        return inputs.map(({ n }) => n)
+      },
+    })
+    const { w, until, clock } = world('native', { work: [held] })
+    const handles = Array.from({ length: 40 }, (_, n) => w.enqueue(held({ n })))
+    await clock.advance(100)
+    expect(w.active().filter(({ status }) => status === 'running')).toHaveLength(2)
+    release.open()
+    await Promise.all(handles.map((handle) => until(handle.result())))
+  })
+})
