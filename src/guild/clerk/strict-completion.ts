@@ -1,0 +1,20 @@
+import type { Desk } from './desk.js'
+import { OpenDescendantsError } from './errors.js'
+import type { WritDoc } from './writ.js'
+
+/** So many are named. */
+const NAMED = 5
+
+/** Throws while something below the writ has not ended, at any depth: also below what has ended itself. */
+export async function openDescendants(desk: Pick<Desk, 'writs' | 'types'>, writ: WritDoc, to: string): Promise<void> {
+  const parents = [writ.id]
+  for (const parentId of parents) {
+    const children = await desk.writs.find({ where: [['parentId', '=', parentId]] })
+    const open = children.filter(({ type, phase }) => !desk.types.machine(type).isTerminal(phase))
+    if (open.length > 0) {
+      const named = open.slice(0, NAMED).map(({ id }) => id)
+      throw new OpenDescendantsError(writ.id, to, open.length > NAMED ? [...named, '…'] : named)
+    }
+    parents.push(...children.map(({ id }) => id))
+  }
+}

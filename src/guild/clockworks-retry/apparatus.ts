@@ -1,0 +1,66 @@
+import { channel } from 'node:diagnostics_channel'
+import { errorMessage } from '../../core/error-text.js'
+import { stringOption } from '../../core/options.js'
+import type { ClerkApi } from '../clerk/api.js'
+import type { WritDoc } from '../clerk/writ.js'
+import { guild } from '../host/current.js'
+import type { Apparatus, Plugin } from '../host/plugin.js'
+import type { StacksApi } from '../stacks/api.js'
+import type { ClockworksRetryApi, RetryDescription } from './api.js'
+import { MAX_RETRY_ATTEMPTS } from './cap.js'
+import { Observer } from './observer.js'
+
+/** What it is made with. */
+export interface ClockworksRetryOptions {
+  /**
+   * Hears of every decision about a writ that became stuck with the flag. Default: none; all are also published on the
+   * diagnostics channel `millrace:clockworks-retry`.
+   */
+  readonly onDecision?: (decision: RetryDescription) => void
+}
+
+/** A plugin that gives writs a second attempt. It keeps nothing of its own and changes nothing but the writ's phase. */
+export function createClockworksRetry(options: ClockworksRetryOptions = {}): Plugin {
+  return {
+    // One for each guild.
+    get apparatus() {
+      return apparatusOf(options)
+    },
+  }
+}
+
+function apparatusOf({ onDecision }: ClockworksRetryOptions): Apparatus {
+  let api: ClockworksRetryApi | undefined
+  const decisions = channel('millrace:clockworks-retry')
+  const tell = (decision: RetryDescription): void => {
+    decisions.publish(decision)
+    onDecision?.(decision)
+  }
+  return {
+    requires: ['stacks', 'clerk'],
+    recommends: ['spider'],
+    get provides() {
+      return api
+    },
+    start(ctx) {
+      const observer = new Observer(guild().apparatus<StacksApi>('stacks'), guild().apparatus<ClerkApi>('clerk'), tell)
+      // After the commit, because a retry that fails must never undo the record of the failure; and kept by the store until it is
+      // handled, because a process may die in between.
+      guild()
+        .apparatus<StacksApi>('stacks')
+        .watch<WritDoc>('clerk', 'writs', (event) => observer.observe(event), { durable: 'clockworks-retry' })
+      ctx.on('phase:started', () => observer.sweep((id, error) => warn(id, error)))
+      api = Object.freeze<ClockworksRetryApi>({
+        maxAttempts: MAX_RETRY_ATTEMPTS,
+        describe: async (writId) => observer.describe(stringOption('describe(writId)', writId)),
+      })
+    },
+  }
+}
+
+function warn(writId: string, error: unknown): void {
+  process.emitWarning(`Writ ${writId} could not be opened again: ${errorMessage(error)}`, {
+    type: 'ClockworksRetryWarning',
+    code: 'SWEEP_FAILED',
+  })
+}

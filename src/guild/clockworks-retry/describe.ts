@@ -1,0 +1,36 @@
+import type { WritDoc } from '../clerk/writ.js'
+import type { SpiderWritStatus } from '../spider/writ-status.js'
+import type { RetryDescription } from './api.js'
+import { MAX_RETRY_ATTEMPTS } from './cap.js'
+
+/** What is made of a writ as it is now, given how many rigs it has had. Pure, so that whoever reads the books can ask. */
+export function describeRetry(writ: WritDoc, attempts: number): RetryDescription {
+  const leave = (reason: string): RetryDescription => decided(writ.id, attempts, 'leave', reason)
+  const status = statusOf(writ)
+  if (writ.phase !== 'stuck') return leave(`The writ is ${writ.phase}, not stuck.`)
+  if (status?.retryable === undefined)
+    return leave(
+      status?.stuckCause === undefined
+        ? 'Nothing says that another attempt may succeed.'
+        : `It is stuck by ${status.stuckCause}, which says nothing about another attempt.`,
+    )
+  if (status.retryable !== true) return leave('Its failure is of a kind that another attempt would repeat.')
+  if (attempts >= MAX_RETRY_ATTEMPTS)
+    return leave(`It has had ${attempts} of ${MAX_RETRY_ATTEMPTS} attempts; now a person has to look at it.`)
+  return decided(writ.id, attempts, 'requeue', `It has had ${attempts} of ${MAX_RETRY_ATTEMPTS} attempts.`)
+}
+
+export function decided(
+  writId: string,
+  attempts: number,
+  decision: RetryDescription['decision'],
+  reason: string,
+): RetryDescription {
+  return Object.freeze({ writId, attempts, cap: MAX_RETRY_ATTEMPTS, decision, reason })
+}
+
+/** What Spider observed about a writ. */
+export function statusOf(writ: WritDoc): SpiderWritStatus | undefined {
+  const status = writ.status?.['spider']
+  return typeof status === 'object' && status !== null ? status : undefined
+}

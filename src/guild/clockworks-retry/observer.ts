@@ -1,0 +1,125 @@
+import type { ClerkApi } from '../clerk/api.js'
+import type { WritDoc } from '../clerk/writ.js'
+import type { ReadOnlyBook, StacksApi } from '../stacks/api.js'
+import type { ChangeEvent } from '../stacks/events.js'
+import type { RetryDescription } from './api.js'
+import { MAX_RETRY_ATTEMPTS } from './cap.js'
+import { decided, describeRetry, statusOf } from './describe.js'
+
+/** What is read of a rig. */
+interface RigView {
+  readonly id: string
+  readonly writId: string
+  readonly status: string
+  readonly attempt?: number
+}
+
+/** How often a requeue is tried again that lost against another process. */
+const RETRIES = 20
+/** How many writs the sweep reads at once. */
+const PAGE = 100
+
+/** Watches writs become stuck, and opens those again that carry the flag and have attempts left. */
+export class Observer {
+  readonly #stacks: StacksApi
+  readonly #clerk: ClerkApi
+  readonly #tell: (decision: RetryDescription) => void
+  readonly #writs: ReadOnlyBook<WritDoc>
+  readonly #rigs: ReadOnlyBook<RigView>
+
+  constructor(stacks: StacksApi, clerk: ClerkApi, tell: (decision: RetryDescription) => void) {
+    this.#stacks = stacks
+    this.#clerk = clerk
+    this.#tell = tell
+    this.#writs = stacks.readBook('clerk', 'writs')
+    this.#rigs = stacks.readBook('spider', 'rigs')
+  }
+
+  /** One change of a writ. Everything but an entry into `stuck` with the flag is none of its business. */
+  async observe(event: ChangeEvent<WritDoc>): Promise<void> {
+    if (event.type !== 'update') return
+    const { entry, prev } = event
+    if (entry.phase !== 'stuck' || prev.phase === 'stuck' || !isRetryable(entry)) return
+    await this.#decide(entry.id, rigIdOf(entry))
+  }
+
+  /**
+   * Writs that became stuck before this version, or in a process that died and left no event. It does not touch writs that are at the
+   * cap, nor those that a person stuck after a requeue: there the flag is gone, or speaks of another rig.
+   */
+  async sweep(warn: (writId: string, error: unknown) => void): Promise<void> {
+    for (let last = ''; ; ) {
+      const where = [
+        ['phase', '=', 'stuck'],
+        ['status.spider.retryable', '=', true],
+        ['id', '>', last],
+      ] as const
+      const writs = await this.#writs.find({ where: [...where], orderBy: ['id', 'asc'], limit: PAGE })
+      // Two questions for a page, not a transaction for each: writs at the cap stay stuck until a person comes, and every start of
+      // every process meets all of them.
+      const rigs = await this.#rigsOf(writs)
+      for (const writ of writs) {
+        try {
+          if (isLeftOver(writ, rigs.get(writ.id) ?? [])) await this.#decide(writ.id, rigIdOf(writ))
+        } catch (error) {
+          warn(writ.id, error)
+        }
+      }
+      if (writs.length < PAGE) return
+      last = writs.at(-1)?.id ?? last
+    }
+  }
+
+  async describe(writId: string): Promise<RetryDescription> {
+    const writ = await this.#clerk.show(writId)
+    return describeRetry(writ, await this.#attempts(writId))
+  }
+
+  /** Reads again, decides and acts in one transaction: of two processes that handle one event, one requeues. */
+  async #decide(writId: string, rigId: string | undefined): Promise<void> {
+    const decision = await this.#stacks.transaction(
+      async () => {
+        const writ = await this.#writs.get(writId)
+        if (writ?.phase !== 'stuck' || !isRetryable(writ) || rigIdOf(writ) !== rigId) return undefined
+        const attempts = await this.#attempts(writId)
+        if (attempts >= MAX_RETRY_ATTEMPTS)
+          return decided(writId, attempts, 'leave', `It has had ${attempts} of ${MAX_RETRY_ATTEMPTS} attempts.`)
+        await this.#clerk.transition(writId, 'open')
+        return decided(writId, attempts, 'requeue', `It has had ${attempts} of ${MAX_RETRY_ATTEMPTS} attempts.`)
+      },
+      { retries: RETRIES },
+    )
+    if (decision !== undefined) this.#tell(decision)
+  }
+
+  /** The rigs of these writs, the newest first. */
+  async #rigsOf(writs: readonly WritDoc[]): Promise<Map<string, RigView[]>> {
+    const rigs = new Map<string, RigView[]>()
+    if (writs.length === 0) return rigs
+    const where = [['writId', 'IN', writs.map(({ id }) => id)]] as const
+    for (const rig of await this.#rigs.find({ where: [...where], orderBy: ['attempt', 'desc'] }))
+      rigs.set(rig.writId, [...(rigs.get(rig.writId) ?? []), rig])
+    return rigs
+  }
+
+  /** The number of rigs is the number of attempts; there is no counter that could be wrong. */
+  #attempts(writId: string): Promise<number> {
+    return this.#rigs.count([['writId', '=', writId]])
+  }
+}
+
+/** Whether it is stuck by its newest rig and may have another one. */
+function isLeftOver(writ: WritDoc, rigs: readonly RigView[]): boolean {
+  const [newest] = rigs
+  if (newest === undefined) return true
+  const rigId = rigIdOf(writ)
+  const isOfNewest = newest.status === 'stuck' && (rigId === undefined || rigId === newest.id)
+  return isOfNewest && rigs.length < MAX_RETRY_ATTEMPTS
+}
+
+/** `true` and nothing that resembles it. */
+const isRetryable = (writ: WritDoc): boolean => statusOf(writ)?.retryable === true
+
+function rigIdOf(writ: WritDoc): string | undefined {
+  return statusOf(writ)?.rigId
+}

@@ -1,0 +1,16 @@
+import type { Apparatus } from '../host/plugin.js'
+import { engineCatalogue, type FabricatorApi } from './registry.js'
+
+/** A Fabricator, for one guild: it reads every `engines` contribution when it starts. */
+export function createFabricator(): Apparatus {
+  let api: FabricatorApi | undefined
+  return {
+    consumes: ['engines'],
+    get provides() {
+      return api
+    },
+    start(ctx) {
+      api = engineCatalogue(ctx.kits('engines'))
+    },
+  }
+}

@@ -1,0 +1,6 @@
+import type { EngineRow } from './rig.js'
+
+/** `rigId/engineId/attempt`, and how often that attempt was resumed: each of these is one item. */
+export function itemId({ rigId, engineId, resumes = 0 }: EngineRow, attempt: number): string {
+  return `${rigId}/${engineId}/${attempt}${resumes === 0 ? '' : `+${resumes}`}`
+}

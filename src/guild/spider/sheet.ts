@@ -1,0 +1,206 @@
+import type { Floor } from './floor.js'
+import { type EngineRow, isActive, isSettled, type QueueRow, type RigRow } from './rig.js'
+
+/** Fields to set; one given as undefined is removed. */
+type Fields<T> = { readonly [K in keyof T]?: T[K] | undefined }
+
+/**
+ * One rig inside one transaction: it is read, changed and saved together with everything that follows from it (what a crawl can
+ * do about it next, the slots it holds, its writ's place in the line).
+ */
+export class Sheet {
+  readonly #floor: Floor
+  readonly #queued: readonly QueueRow[]
+  readonly #dirty = new Set<string>()
+  readonly #engines: Map<string, EngineRow>
+  readonly #wasActive: boolean
+  #rig: RigRow
+
+  private constructor(floor: Floor, rig: RigRow, engines: readonly EngineRow[], queued: readonly QueueRow[]) {
+    this.#floor = floor
+    this.#rig = rig
+    this.#wasActive = isActive(rig.status)
+    this.#engines = new Map(engines.map((engine) => [engine.engineId, engine]))
+    this.#queued = queued
+  }
+
+  static async load(floor: Floor, rigId: string): Promise<Sheet | undefined> {
+    const rig = await floor.rigs.get(rigId)
+    if (rig === null) return undefined
+    const engines = await floor.engines.find({ where: [['rigId', '=', rigId]], orderBy: ['place', 'asc'] })
+    const queued = await floor.queue.find({ where: [['rigId', '=', rigId]] })
+    return new Sheet(floor, rig, engines, queued)
+  }
+
+  /** A rig that is not there yet. */
+  static fresh(floor: Floor, rig: RigRow, engines: readonly EngineRow[]): Sheet {
+    const sheet = new Sheet(floor, rig, engines, [])
+    for (const { engineId } of engines) sheet.#dirty.add(engineId)
+    return sheet
+  }
+
+  get rig(): RigRow {
+    return this.#rig
+  }
+
+  get isActive(): boolean {
+    return isActive(this.#rig.status)
+  }
+
+  /** In the order of the template. */
+  get engines(): EngineRow[] {
+    return [...this.#engines.values()]
+  }
+
+  engine(id: string): EngineRow | undefined {
+    return this.#engines.get(id)
+  }
+
+  need(id: string): EngineRow {
+    const engine = this.#engines.get(id)
+    if (engine === undefined) throw new Error(`Rig ${this.#rig.id} has no engine "${id}".`)
+    return engine
+  }
+
+  setRig(fields: Fields<RigRow>): void {
+    this.#rig = { ...this.#rig, ...fields } as RigRow
+  }
+
+  set(engineId: string, fields: Fields<EngineRow>): EngineRow {
+    const engine = { ...this.need(engineId), ...fields } as EngineRow
+    this.#engines.set(engineId, engine)
+    this.#dirty.add(engineId)
+    return engine
+  }
+
+  add(engine: EngineRow): void {
+    this.#engines.set(engine.engineId, engine)
+    this.#dirty.add(engine.engineId)
+  }
+
+  /** What completed engines yielded. */
+  yields(): Record<string, unknown> {
+    return Object.fromEntries(
+      this.engines.flatMap(({ engineId, status, yields }) => (status === 'completed' ? [[engineId, yields]] : [])),
+    )
+  }
+
+  isReady({ status, upstream }: EngineRow): boolean {
+    return status === 'pending' && upstream.every((id) => isSettled(this.need(id).status))
+  }
+
+  /** Whether one more engine of this rig may run. When not, saving takes those that wait out of the line. */
+  get hasRoom(): boolean {
+    return this.#room > 0
+  }
+
+  get #room(): number {
+    return this.#floor.config.maxConcurrentEnginesPerRig - this.engines.filter(isRunning).length
+  }
+
+  /** The rig leaves progress. */
+  end(status: RigRow['status']): void {
+    this.setRig({ status, terminalAt: this.#rig.terminalAt ?? this.#floor.now() })
+  }
+
+  /** Writes everything; the rig itself last, because its watchers read the engines. */
+  async save(): Promise<void> {
+    const floor = this.#floor
+    if (this.isActive) this.#settleStatus()
+    for (const engine of this.engines) {
+      if (engine.slot === undefined || (engine.status === 'running' && this.isActive)) continue
+      await floor.slots.delete(engine.slot)
+      this.set(engine.engineId, { slot: undefined })
+    }
+    for (const id of this.#dirty) await floor.engines.put(this.need(id))
+    await this.#saveQueue()
+    if (this.#wasActive && !this.isActive) await this.#leaveLine()
+    await floor.rigs.put({ ...this.#rig, step: this.#rig.step + 1 })
+  }
+
+  #settleStatus(): void {
+    const engines = this.engines
+    const isDone = engines.every(({ status }) => isSettled(status)) && (this.#rig.pendingGrafts ?? []).length === 0
+    if (isDone && engines.some(({ status }) => status === 'completed')) {
+      this.end('completed')
+      return
+    }
+    const isWaiting =
+      engines.some(({ status }) => status === 'blocked') &&
+      (this.#rig.pendingGrafts ?? []).length === 0 &&
+      !engines.some((engine) => engine.status === 'running' || this.isReady(engine))
+    this.setRig({ status: isWaiting ? 'blocked' : 'running' })
+  }
+
+  async #saveQueue(): Promise<void> {
+    const { queue } = this.#floor
+    const wanted = new Map(this.#wantedQueue().map((row) => [row.id, row]))
+    for (const { id } of this.#queued) if (!wanted.has(id)) await queue.delete(id)
+    for (const row of wanted.values()) {
+      const there = this.#queued.find(({ id }) => id === row.id)
+      const isSame = there?.kind === row.kind && there.dueAt === row.dueAt && there.sessionId === row.sessionId
+      if (!isSame) await queue.put(row)
+    }
+  }
+
+  #wantedQueue(): QueueRow[] {
+    if (!this.isActive) return []
+    const rows: QueueRow[] = []
+    const { pendingGrafts = [] } = this.#rig
+    if (pendingGrafts[0] !== undefined)
+      rows.push({ ...this.#row('graft', '', 0, this.#rig.createdAt), engineId: pendingGrafts[0].engineId })
+    let room = this.#room
+    for (const engine of this.engines) {
+      const { engineId, place, status, holdUntil } = engine
+      if (status === 'running') rows.push(this.#runningRow(engine))
+      else if (status === 'blocked') rows.push(this.#row('block', engineId, place, this.#checkAt(engine)))
+      // Without room it is in no line: whatever makes room writes this anew.
+      else if (this.isReady(engine) && room > 0) {
+        if (holdUntil !== undefined && holdUntil > this.#floor.now())
+          rows.push(this.#row('hold', engineId, place, holdUntil))
+        else {
+          room -= 1
+          rows.push(this.#row('run', engineId, place, this.#rig.createdAt))
+        }
+      }
+    }
+    return rows
+  }
+
+  #runningRow({ engineId, place, claim, sessionId, isSessionOver, item, startedAt }: EngineRow): QueueRow {
+    if (claim?.leaseUntil !== undefined) return this.#row('lease', engineId, place, claim.leaseUntil)
+    const since = startedAt ?? this.#rig.createdAt
+    if (sessionId !== undefined)
+      return { ...this.#row(isSessionOver ? 'collect' : 'session', engineId, place, since), sessionId }
+    return this.#row(item === 'due' ? 'push' : 'item', engineId, place, since)
+  }
+
+  #checkAt({ block }: EngineRow): string {
+    if (block?.lastCheckedAt === undefined) return block?.blockedAt ?? this.#rig.createdAt
+    const intervalMs = this.#floor.blockTypes.get(block.type)?.pollIntervalMs ?? 0
+    return new Date(Date.parse(block.lastCheckedAt) + intervalMs).toISOString()
+  }
+
+  #row(kind: QueueRow['kind'], engineId: string, place: number, dueAt: string): QueueRow {
+    const { id: rigId, createdAt } = this.#rig
+    return {
+      id: `${rigId}/${engineId}`,
+      kind,
+      rigId,
+      engineId,
+      at: `${createdAt} ${rigId} ${String(place).padStart(4, '0')}`,
+      dueAt,
+    }
+  }
+
+  /** Its writ has no active rig any more: it may get another one while it is open. */
+  async #leaveLine(): Promise<void> {
+    const { dispatch } = this.#floor
+    const row = await dispatch.get(this.#rig.writId)
+    if (row?.rigId !== this.#rig.id) return
+    if (row.isOpen) await dispatch.patch(row.id, { state: 'ready', rigId: undefined })
+    else await dispatch.delete(row.id)
+  }
+}
+
+const isRunning = ({ status }: EngineRow): boolean => status === 'running'

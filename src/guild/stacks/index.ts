@@ -1,0 +1,70 @@
+/** The document store of the guild: books, queries, transactions and change capture, on memory, SQLite or PostgreSQL. */
+import type { Apparatus } from '../host/plugin.js'
+import { createStacks } from './apparatus.js'
+
+export type {
+  Book,
+  PatchOf,
+  ReadOnlyBook,
+  Rev,
+  Stacks,
+  StacksApi,
+  StacksOptions,
+  StacksWarning,
+  TransactionContext,
+  TransactionOptions,
+} from './api.js'
+export { createStacks, type StacksApparatusOptions, type StacksConfig } from './apparatus.js'
+export type {
+  BackendReads,
+  BackendTx,
+  CursorMove,
+  Outbox,
+  OutboxEntry,
+  StacksBackend,
+  Stored,
+  WatcherState,
+  Writers,
+} from './backend.js'
+export {
+  CascadeDepthError,
+  DetachedDeadlockError,
+  DocumentNotFoundError,
+  InsideTransactionError,
+  ReadOnlyTransactionError,
+  ReentryDepthError,
+  RetryableTransactionError,
+  StacksClosedError,
+  StacksNameError,
+  StacksQueryError,
+  StacksValueError,
+  StaleWriteError,
+  TransactionClosedError,
+  TransactionDoomedError,
+  UnknownBookError,
+  WatchClosedError,
+  WatcherMismatchError,
+  WatcherTakenError,
+} from './errors.js'
+export type { ChangeEvent, ChangeHandler, CreateEvent, DeleteEvent, UpdateEvent, WatchOptions } from './events.js'
+export type { Filter, InternalQuery, SortKey, Test } from './filter.js'
+export { type MemoryStacksOptions, memoryStacks } from './memory/backend.js'
+export { MemorySpace } from './memory/space.js'
+export type { BookRef, BookSchema, FieldPath, IndexFields } from './names.js'
+export type { OpenStacksOptions } from './open-options.js'
+export { type PostgresStacksOptions, postgresStacks } from './postgres/backend.js'
+export { NoConnectionError } from './postgres/slots.js'
+export type { BookQuery, Clause, Condition, ListOptions, Order, Scalar, Where } from './query.js'
+export { type SqliteStacksOptions, sqliteStacks } from './sqlite/backend.js'
+export { openStacks } from './stacks.js'
+export { type BookEntry, type Doc, type Json, storableText } from './value.js'
+
+/** The plugin. The host reads `apparatus` once for each guild, so every guild has a store of its own. */
+const stacks: { readonly apparatus: Apparatus } = {
+  get apparatus() {
+    return createStacks()
+  },
+}
+
+// biome-ignore lint/style/noDefaultExport: a plugin is the default export of its package.
+export default stacks

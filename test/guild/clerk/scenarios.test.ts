@@ -1,0 +1,4 @@
+import { onMemory } from '../grounds.js'
+import { describeClerk } from './clerk-suite.js'
+
+describeClerk(onMemory)

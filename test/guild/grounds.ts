@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createGuild, type GuildConfig, type PluginSource, type StartedGuild } from 'millrace/guild'
+import clerkPlugin, { type ClerkApi } from 'millrace/guild/clerk'
+import {
+  createStacks,
+  MemorySpace,
+  memoryStacks,
+  postgresStacks,
+  type Stacks,
+  type StacksBackend,
+  sqliteStacks,
+} from 'millrace/guild/stacks'
+import type { Clock } from '../../src/core/clock.js'
+
+/** A place for documents that guilds can stand on: several guilds on one are like several processes of a fleet. */
+export interface Ground {
+  /** A new backend on the same documents. */
+  backend(): StacksBackend
+  close(): Promise<void>
+}
+
+/** A kind of ground, by the name that tests have in their titles. */
+export interface GroundKind {
+  readonly name: string
+  open(): Promise<Ground>
+}
+
+/** Documents in this process. */
+export const onMemory: GroundKind = {
+  name: 'memory',
+  async open() {
+    const space = new MemorySpace()
+    return { backend: () => memoryStacks({ space }), close: async () => undefined }
+  },
+}
+
+/** Documents in an SQLite file of their own. */
+export const onSqlite: GroundKind = {
+  name: 'SQLite',
+  async open() {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-guild-sqlite-'))
+    const file = join(folder, 'stacks.sqlite')
+    return {
+      backend: () => sqliteStacks({ file }),
+      close: async () => rmSync(folder, { recursive: true, force: true }),
+    }
+  },
+}
+
+/** Documents in a PostgreSQL server that the test has started, each ground in a schema of its own. */
+export function onPostgres(connectionString: () => string): GroundKind {
+  let grounds = 0
+  return {
+    name: 'PostgreSQL',
+    async open() {
+      grounds += 1
+      const schema = `guild_${process.pid}_${grounds}`
+      return {
+        backend: () => postgresStacks({ connectionString: connectionString(), schema, maxConnections: 6 }),
+        close: async () => undefined,
+      }
+    },
+  }
+}
+
+/** A guild with Stacks and Clerk, and what tests need of it. */
+export interface ClerkGuild {
+  readonly g: StartedGuild
+  readonly clerk: ClerkApi
+  readonly stacks: Stacks
+}
+
+/** What a guild on a ground has besides Stacks and Clerk. */
+export interface ClerkGuildOptions {
+  readonly config?: GuildConfig
+  readonly plugins?: readonly PluginSource[]
+  readonly clock?: Clock
+  readonly random?: () => number
+}
+
+/** Starts a guild on a ground. */
+export async function clerkGuild(ground: Ground, options: ClerkGuildOptions = {}): Promise<ClerkGuild> {
+  const { plugins = [], config = {}, ...rest } = options
+  const g = await createGuild({
+    ...rest,
+    config,
+    plugins: [
+      { package: 'millrace/guild/stacks', plugin: { apparatus: createStacks({ backend: ground.backend() }) } },
+      { package: 'millrace/guild/clerk', plugin: clerkPlugin },
+      ...plugins,
+    ],
+    strict: true,
+  })
+  return { g, clerk: g.apparatus<ClerkApi>('clerk'), stacks: g.apparatus<Stacks>('stacks') }
+}

@@ -1,0 +1,133 @@
+import { createWork } from 'millrace'
+import { expect, it, onTestFinished } from 'vitest'
+import { onMemory } from '../grounds.js'
+import { spiderGuild, thrower } from './spider-guild.js'
+
+/** Waits for the end of something that runs by itself, in real time: the work engine is woken, so this takes milliseconds. */
+async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+it('runs writs by itself, woken and not polled, and retries the one that fails', async () => {
+  const runs: string[] = []
+  const made = await spiderGuild(await onMemory.open(), {
+    hasRetry: true,
+    spider: { pollIntervalMs: 60_000, maxConcurrentEngines: 2 },
+    designs: {
+      flaky: async (_, { rigId, idempotencyKey = '', attempt }) => {
+        runs.push(idempotencyKey)
+        expect(idempotencyKey).toBe(`${rigId}/only/${attempt}`)
+        if (runs.length === 1) throw new Error('the first one fails')
+        return { status: 'completed', yields: { runs: runs.length } }
+      },
+    },
+  })
+  const w = createWork({ work: [made.spider.engineWork], pollInterval: 60_000 })
+  const running = made.spider.start({ work: w })
+  onTestFinished(async () => {
+    await running.stop()
+    await w.stop()
+    await made.g.shutdown()
+  })
+  const first = await made.post()
+  const second = await made.post()
+  await made.follows(second, first)
+  await until(async () => (await made.phaseOf(second)) === 'completed')
+  expect(await made.phaseOf(first)).toBe('completed')
+  expect((await made.rigsOf(first)).map(({ status }) => status)).toEqual(['stuck', 'completed'])
+  expect(await made.rigsOf(second)).toHaveLength(1)
+  // Every run was an item under its own key, and failure was an outcome: nothing is dead.
+  const states = await w.list()
+  expect(states.map(({ id }) => id).sort()).toEqual([...runs].sort())
+  expect(new Set(states.map(({ status }) => status))).toEqual(new Set(['success']))
+  expect(await made.stacks.book('spider', 'slots').count()).toBe(0)
+})
+
+it('goes through blocks and in-rig retries by itself', async () => {
+  let runs = 0
+  const made = await spiderGuild(await onMemory.open(), {
+    spider: { pollIntervalMs: 60_000 },
+    designs: {
+      patient: {
+        retry: { maxAttempts: 1, backoff: { initialMs: 5, maxMs: 5 } },
+        run: async (_, { priorBlock, attempt }) => {
+          runs += 1
+          if (attempt === 1) throw new Error('once more')
+          return priorBlock === undefined
+            ? { status: 'blocked', blockType: 'scheduled-time', condition: { resumeAt: new Date(0).toISOString() } }
+            : { status: 'completed', yields: 1 }
+        },
+      },
+      thrower,
+    },
+  })
+  const w = createWork({ work: [made.spider.engineWork], pollInterval: 60_000 })
+  const running = made.spider.start({ work: w })
+  onTestFinished(async () => {
+    await running.stop()
+    await w.stop()
+    await made.g.shutdown()
+  })
+  const writ = await made.post()
+  await until(async () => (await made.phaseOf(writ)) === 'completed')
+  expect(runs).toBe(3)
+  expect(await made.rigsOf(writ)).toHaveLength(1)
+})
+
+it('a run whose item is cancelled is cancelled with its rig and its writ', async () => {
+  let key = ''
+  const made = await spiderGuild(await onMemory.open(), {
+    designs: {
+      long: (_, { signal, idempotencyKey = '' }) => {
+        key = idempotencyKey
+        return new Promise((__, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error)))
+      },
+    },
+  })
+  const w = createWork({ work: [made.spider.engineWork] })
+  const running = made.spider.start({ work: w })
+  onTestFinished(async () => {
+    await running.stop()
+    await w.stop()
+    await made.g.shutdown()
+  })
+  const writ = await made.post()
+  await until(() => key !== '')
+  await w.cancel(key, 'not today')
+  await until(async () => (await made.phaseOf(writ)) !== 'open')
+  expect(await made.clerk.show(writ.id)).toMatchObject({ phase: 'cancelled', resolution: 'not today' })
+  expect((await made.rigsOf(writ)).map(({ status }) => status)).toEqual(['cancelled'])
+  expect(await made.stacks.book('spider', 'slots').count()).toBe(0)
+})
+
+it('runs an engine again whose item was lost with its work system', async () => {
+  const ground = await onMemory.open()
+  const keys: string[] = []
+  const designs = {
+    slow: async (_: unknown, { idempotencyKey = '' }: { readonly idempotencyKey?: string }) => {
+      keys.push(idempotencyKey)
+      // The first run is in a process that will never be heard of again.
+      if (keys.length === 1) await new Promise(() => undefined)
+      return { status: 'completed', yields: 1 } as const
+    },
+  }
+  const lost = await spiderGuild(ground, { designs })
+  const writ = await lost.post()
+  const lostWork = createWork({ work: [lost.spider.engineWork] })
+  const lostSpider = lost.spider.start({ work: lostWork })
+  await until(() => keys.length === 1)
+  await lostSpider.stop()
+  const next = await spiderGuild(ground, { designs })
+  const w = createWork({ work: [next.spider.engineWork] })
+  const running = next.spider.start({ work: w })
+  onTestFinished(async () => {
+    await running.stop()
+    await w.stop()
+    await next.g.shutdown()
+  })
+
+  await until(async () => (await next.phaseOf(writ)) === 'completed')
+
+  expect(keys[1]).toBe(keys[0])
+  expect(await next.rigsOf(writ)).toHaveLength(1)
+})

@@ -1,0 +1,134 @@
+import { type BackendTx, MemorySpace, memoryStacks, openStacks, type StacksBackend } from 'millrace/guild/stacks'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { type SpiderGuild, type SpiderGuildOptions, spiderGuild } from './spider-guild.js'
+
+/** What a store was asked for and told, by book. */
+interface Counts {
+  readonly read: Map<string, number>
+  readonly written: Map<string, number>
+}
+
+/** A guild whose store counts the documents that go through it. */
+async function countedGuild(options: SpiderGuildOptions): Promise<{ made: SpiderGuild; counts: Counts }> {
+  const counts: Counts = { read: new Map(), written: new Map() }
+  const add = (to: Map<string, number>, { ownerId, book }: { ownerId: string; book: string }, n: number) =>
+    to.set(`${ownerId}/${book}`, (to.get(`${ownerId}/${book}`) ?? 0) + n)
+  const counted = <T extends object>(part: T): T =>
+    new Proxy(part, {
+      get(target, key) {
+        const value = Reflect.get(target, key, target) as unknown
+        if (key === 'reads') return counted(value as object)
+        if (typeof value !== 'function') return value
+        return async (...args: [{ ownerId: string; book: string }, ...unknown[]]) => {
+          const answer = (await value.apply(target, args)) as unknown
+          if (key === 'begin') return counted(answer as BackendTx)
+          if (key === 'find') add(counts.read, args[0], (answer as unknown[]).length)
+          if (key === 'get' || key === 'lock') add(counts.read, args[0], 1)
+          if (key === 'put') add(counts.written, args[0], 1)
+          return answer
+        }
+      },
+    })
+  const backend: StacksBackend = counted(memoryStacks())
+  const made = await spiderGuild({ backend: () => backend, close: async () => undefined }, options)
+  onTestFinished(() => made.g.shutdown())
+  return { made, counts }
+}
+
+/** How many documents all of its crawls together read, and of which book. */
+async function readBy(counts: Counts, run: () => Promise<unknown>): Promise<Record<string, number>> {
+  counts.read.clear()
+  await run()
+  return Object.fromEntries([...counts.read].sort())
+}
+
+describe('the cost of a crawl', () => {
+  it('W10: is the same beside three writs that are ready and three sessions that go on as beside sixty of each', async () => {
+    const costs: Record<string, number>[] = []
+    for (const many of [3, 60]) {
+      const { made, counts } = await countedGuild({
+        designs: { quick: async (_, { rigId }) => ({ status: 'launched', sessionId: rigId }) },
+        spider: { maxConcurrentEngines: 100 },
+      })
+      for (let n = 0; n < many; n += 1) await made.post()
+      while ((await made.spider.crawl()) !== null) {
+        // Until all of them run.
+      }
+      for (let n = 0; n < many; n += 1) await made.post()
+      // One is given its rig, then its engine is run. The slots are as many as may run at once, and are read as one list.
+      const { 'spider/slots': _, ...read } = await readBy(counts, async () => {
+        expect((await made.spider.crawl())?.action).toBe('rig-spawned')
+        expect((await made.spider.crawl())?.action).toBe('engine-started')
+      })
+      costs.push(read)
+    }
+    expect(costs[1]).toEqual(costs[0])
+  })
+
+  it('W11: rewrites the engine that it is about, and none of the others in its rig', async () => {
+    const LENGTH = 30
+    const engines = Array.from({ length: LENGTH }, (_, n) => ({
+      id: `e${n}`,
+      designId: 'done',
+      ...(n === 0 ? {} : { upstream: [`e${n - 1}`] }),
+    }))
+    const { made, counts } = await countedGuild({ engines })
+    const writ = await made.post()
+    await made.spider.crawl()
+    for (let n = 0; n < LENGTH; n += 1) {
+      counts.written.clear()
+      await made.spider.crawl()
+      // Once when it is claimed, once when it is done.
+      expect(counts.written.get('spider/engines')).toBe(2)
+    }
+    expect(await made.phaseOf(writ)).toBe('completed')
+  })
+
+  it('W14: does not follow the links of writs that wait, however long their chain', async () => {
+    const costs: Record<string, number>[] = []
+    for (const length of [3, 40]) {
+      const { made, counts } = await countedGuild({})
+      let before = await made.clerk.post({ title: 'later', body: '', draft: true })
+      for (let n = 0; n < length; n += 1) {
+        const writ = await made.post()
+        await made.follows(writ, before)
+        before = writ
+      }
+      await made.post('free')
+      costs.push(await readBy(counts, () => made.drain()))
+    }
+    expect(costs[1]).toEqual(costs[0])
+  })
+})
+
+it('W13: a transaction in memory looks at the documents that it touches, and at no other', async () => {
+  const space = new MemorySpace()
+  const stacks = await openStacks({ backend: memoryStacks({ space }) })
+  onTestFinished(() => stacks.close())
+  await stacks.declare('o', { a: {} })
+  await stacks.seal()
+  const book = stacks.book<{ id: string; n: number }>('o', 'a')
+  await stacks.transaction(async () => {
+    for (let n = 0; n < 500; n += 1) await book.put({ id: `d${n}`, n })
+  })
+  const documents = space.books.get('o/a')!
+  let walks = 0
+  for (const name of ['values', 'keys', 'entries', 'forEach', Symbol.iterator] as const) {
+    const walk = documents[name].bind(documents) as (...args: unknown[]) => unknown
+    Object.defineProperty(documents, name, {
+      value: (...args: unknown[]) => {
+        walks += 1
+        return walk(...args)
+      },
+    })
+  }
+  expect(await book.count()).toBe(500)
+  expect(walks).toBeGreaterThan(0)
+  walks = 0
+  await stacks.transaction(async () => {
+    await book.put({ id: 'd1', n: ((await book.get('d2'))?.n ?? 0) + 1 })
+    await book.delete('d3')
+  })
+  await stacks.transaction(async () => Promise.reject(new Error('undone'))).catch(() => undefined)
+  expect(walks).toBe(0)
+})

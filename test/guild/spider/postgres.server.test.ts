@@ -1,0 +1,14 @@
+import { afterAll, beforeAll } from 'vitest'
+import { startPostgres } from '../../servers/index.js'
+import { onPostgres } from '../grounds.js'
+import { describeSpider } from './scenarios.js'
+
+let server: Awaited<ReturnType<typeof startPostgres>>
+
+beforeAll(async () => {
+  // The suite is about behaviour; durability is not its question.
+  server = await startPostgres({ settings: { fsync: 'off' } })
+})
+afterAll(() => server.stop())
+
+describeSpider(onPostgres(() => server.url))

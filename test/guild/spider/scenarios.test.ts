@@ -1,0 +1,4 @@
+import { onMemory } from '../grounds.js'
+import { describeSpider } from './scenarios.js'
+
+describeSpider(onMemory)

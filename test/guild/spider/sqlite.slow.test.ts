@@ -1,0 +1,4 @@
+import { onSqlite } from '../grounds.js'
+import { describeSpider } from './scenarios.js'
+
+describeSpider(onSqlite)
