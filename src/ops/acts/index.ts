@@ -1,0 +1,1 @@
+export { type Acts, openActs } from './open-acts.js'

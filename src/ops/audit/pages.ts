@@ -1,0 +1,19 @@
+import type { Inspect, ItemQuery, ItemView } from '../../ports/ledger.js'
+
+const PAGE = 200
+
+/** Every item of a query, page by page: no more than a page is ever in memory. */
+export async function* pagesOf(
+  inspect: Inspect,
+  query: Omit<ItemQuery, 'cursor' | 'limit'>,
+  most = Number.POSITIVE_INFINITY,
+): AsyncGenerator<readonly ItemView[], void> {
+  let cursor: string | undefined
+  let seen = 0
+  do {
+    const page = await inspect.list({ ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) })
+    seen += page.items.length
+    if (page.items.length > 0) yield page.items
+    cursor = page.next
+  } while (cursor !== undefined && seen < most)
+}

@@ -1,0 +1,358 @@
+import type { At } from '../core/time.js'
+import { unreachable } from '../core/unreachable.js'
+import type { Hold } from '../ports/item.js'
+import type { GateView, ItemView } from '../ports/ledger.js'
+import { cancelReason } from '../work/cancel-text.js'
+import { isAlive, runs, type SeenWorker } from './alive.js'
+import { durationText, instantText } from './duration-text.js'
+import { stateOf } from './item-line.js'
+import type { PauseAct } from './pause-log.js'
+
+/** Why an item does not run, as a word that programs can compare. */
+export type ReasonCode =
+  | 'unknown'
+  | 'completed'
+  | 'cancelled'
+  | 'dead'
+  | 'running'
+  | 'taken'
+  | 'stopping'
+  | 'lapsed'
+  | 'gate'
+  | 'paused'
+  | 'limit'
+  | 'scheduled'
+  | 'retrying'
+  | 'deadline'
+  | 'no-worker'
+  | 'unknown-type'
+  | 'waiting'
+
+/** One reason, and what would resolve it. */
+export interface Reason {
+  readonly code: ReasonCode
+  readonly text: string
+  readonly remedy: string
+}
+
+/** Everything that the reasons are taken from, read at one time. */
+export interface ExplainFacts {
+  readonly id: string
+  readonly now: At
+  readonly view: ItemView | undefined
+  /** Undefined: this backend does not know its workers. */
+  readonly workers: readonly SeenWorker[] | undefined
+  /** The gate that holds it, and its members that have not ended; `undefined` for one that nobody has enqueued. */
+  readonly gate: GateView | undefined
+  readonly members: ReadonlyMap<string, ItemView | undefined>
+  /** Of the run before, for one that is tried again. */
+  readonly lastError: string | undefined
+  /** Whether its queue or its type is paused, and the act that did it where the log remembers. */
+  readonly paused: { readonly queue?: PauseState; readonly type?: PauseState }
+}
+
+export interface PauseState {
+  readonly act?: PauseAct
+}
+
+/** So many members of a gate are read and named. */
+export const NAMED_MEMBERS = 5
+
+/** The reasons, the one that decides first. Never empty. */
+export function explain(facts: ExplainFacts): readonly [Reason, ...Reason[]] {
+  const { view, id, now } = facts
+  if (view === undefined) {
+    return [
+      {
+        code: 'unknown',
+        text: `The backend knows no item "${id}".`,
+        remedy:
+          'Check the id, and that this is its backend and prefix. Ended items are removed when they have been kept long enough.',
+      },
+    ]
+  }
+  const word = stateOf(view, now)
+  switch (word) {
+    case 'completed':
+      return [
+        { code: 'completed', text: `It succeeded${sinceText(view.endAt, now)}.`, remedy: 'Nothing is to be done.' },
+      ]
+    case 'cancelled':
+      return [
+        {
+          code: 'cancelled',
+          text: `It was cancelled${sinceText(view.endAt, now)} (${cancelReason(view.error) || 'no reason was given'}).`,
+          remedy: 'Enqueue it again under another id, if it is wanted after all.',
+        },
+      ]
+    case 'dead':
+      return [dead(view, now)]
+    case 'active':
+      return running(facts, view)
+    case 'blocked':
+      return [held(facts, view), ...handlers(facts, view)]
+    case 'scheduled':
+    case 'retrying': {
+      if (view.cancelled !== undefined) return [stopped(view, now)]
+      const reason = later(word, view, facts)
+      const others = [...deadlines(view, now), ...pauses(facts, view), ...handlers(facts, view)]
+      const [unknown] = others.filter(({ code }) => code === 'unknown-type')
+      // Somebody who did not know its type has put it back for a while: when that is over, the same happens again.
+      return unknown !== undefined && isPutBack(view)
+        ? [unknown, reason, ...others.filter((other) => other !== unknown)]
+        : [reason, ...others]
+    }
+    case 'waiting': {
+      if (view.cancelled !== undefined) return [stopped(view, now), ...handlers(facts, view)]
+      const found = [...pauses(facts, view), ...handlers(facts, view), ...deadlines(view, now)]
+      const [first, ...rest] = found
+      return first === undefined ? [waiting(view, now)] : [first, ...rest]
+    }
+    default:
+      return unreachable(word)
+  }
+}
+
+/** Due later than it was meant to start: a worker had it and gave it back. */
+function isPutBack({ dueAt = 0, envelope }: ItemView): boolean {
+  return dueAt > envelope.startAt
+}
+
+function dead({ ending, class: of, error, endAt, envelope }: ItemView, now: At): Reason {
+  const text = `It is dead (${ending ?? 'ended'}, ${of ?? 'unclassified'}) since attempt ${envelope.attempt}${sinceText(endAt, now)}: ${error ?? 'no error was kept'}`
+  switch (ending) {
+    case 'exhausted':
+      return { code: 'dead', text, remedy: 'Mend what it depends on, then redrive it: it starts again at attempt 1.' }
+    case 'expired':
+      return { code: 'dead', text, remedy: 'Redrive it if it is still wanted; its deadline is then dropped.' }
+    case 'unroutable':
+      return { code: 'dead', text, remedy: `Deploy a worker that knows the type "${envelope.type}", then redrive it.` }
+    case 'crashed':
+      return { code: 'dead', text, remedy: 'Its runs took their process down. Find out why before you redrive it.' }
+    default:
+      return {
+        code: 'dead',
+        text,
+        remedy: 'It cannot succeed as it is. Mend the handler or its input, then redrive it, or discard it.',
+      }
+  }
+}
+
+function running(facts: ExplainFacts, view: ItemView): readonly [Reason, ...Reason[]] {
+  const { now } = facts
+  const holder = facts.workers?.find(({ id }) => id === view.holder)
+  const who = holder === undefined ? `worker ${view.holder ?? '(unknown)'}` : `${holder.host} (worker ${holder.id})`
+  const until = view.leaseUntil
+  if (until !== undefined && until <= now) {
+    const lapsed: Reason = {
+      code: 'lapsed',
+      text: `Its run was cut off: the lease of ${who} ended ${durationText(now - until)} ago${cutOffText(view)}.`,
+      remedy: `The next look of any worker at queue "${view.queue ?? 'default'}" puts it back to work by itself.`,
+    }
+    return [lapsed, ...handlers(facts, view)]
+  }
+  if (view.cancelled !== undefined) {
+    return [
+      {
+        code: 'stopping',
+        text: `It was cancelled (${view.cancelled === '' ? 'no reason was given' : view.cancelled}) while it runs on ${who}.`,
+        remedy:
+          'Its worker hears of it at its next heartbeat at the latest; then its signal fires. It ends as cancelled, unless its handler pays no heed and succeeds.',
+      },
+    ]
+  }
+  const lease = until === undefined ? '' : `, lease until ${instantText(until)}`
+  if (view.runAt === undefined && facts.workers !== undefined) {
+    return [
+      {
+        code: 'taken',
+        text: `${who} has taken it and has not told yet that it began${lease}.`,
+        remedy:
+          'Wait: it is among the next to run there. If that process dies, it is put back to work when the lease ends.',
+      },
+    ]
+  }
+  const since = view.runAt === undefined ? '' : ` since ${durationText(now - view.runAt)}`
+  return [
+    {
+      code: 'running',
+      text: `It runs on ${who}${since}, attempt ${view.envelope.attempt}${lease}.`,
+      remedy: 'Wait for it, or cancel it. If its process dies, it is put back to work when the lease ends.',
+    },
+  ]
+}
+
+/** Somebody cancelled it while it ran, and that run failed or was cut off before it heard of it. */
+function stopped({ cancelled, dueAt = 0 }: ItemView, now: At): Reason {
+  const when = dueAt > now ? `at ${instantText(dueAt)}, in ${durationText(dueAt - now)}` : 'when a worker meets it'
+  return {
+    code: 'stopping',
+    text: `It was cancelled (${cancelled === '' ? 'no reason was given' : cancelled}) during its last run: it does not run again, and ends as cancelled ${when}.`,
+    remedy: 'Nothing is to be done. Cancel it once more to end it now.',
+  }
+}
+
+/** How often that has happened before. At the limit of its worker (3, unless it says otherwise) it is parked as crashed. */
+function cutOffText({ crashes = 0 }: ItemView): string {
+  return crashes === 0 ? '' : `, and it had been cut off ${crashes === 1 ? 'once' : `${crashes} times`} before`
+}
+
+function held(facts: ExplainFacts, view: ItemView): Reason {
+  const { hold, dueAt } = view
+  const atLatest =
+    dueAt === undefined || dueAt === Infinity ? '' : ` At the latest it is freed at ${instantText(dueAt)}.`
+  switch (hold?.by) {
+    case 'gate': {
+      const { gate } = facts
+      if (gate === undefined) {
+        return {
+          code: 'gate',
+          text: `It waits for a gate ("${hold.key}") that does not exist any more.${atLatest}`,
+          remedy: 'Run it now, or cancel it.',
+        }
+      }
+      const named = gate.waiting.slice(0, NAMED_MEMBERS)
+      const names = named.map((id) => memberText(id, facts.members.get(id), facts.now))
+      const more = gate.waiting.length - names.length
+      const absent = named.filter((id) => facts.members.get(id) === undefined)
+      const verb = gate.of === 'success' ? 'succeed' : 'end'
+      const isOne = gate.waiting.length === 1
+      const who = isOne ? 'it' : `${gate.need === gate.waiting.length ? 'all' : gate.need} of them`
+      return {
+        code: 'gate',
+        text: `It waits for ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}: ${who} must ${verb}.${atLatest}`,
+        remedy:
+          absent.length === 0
+            ? `It is freed by itself when ${isOne ? 'that has' : 'they have'}. Ask why ${named[0] ?? 'it'} has not ended.`
+            : `Enqueue ${absent.join(', ')}, or cancel it. It is freed by itself then.`,
+      }
+    }
+    case 'pause': {
+      const { what, name } = pausedBy(hold)
+      return paused(what, name, facts.paused[what], facts, 'it gets its old place back')
+    }
+    case 'limit':
+      return {
+        code: 'limit',
+        text: `It stands aside, because the limit "${hold.key}" is reached.${atLatest}`,
+        remedy: 'It is freed by itself when others under that limit have ended.',
+      }
+    default:
+      return { code: 'waiting', text: 'It is held back.', remedy: 'Run it now, or cancel it.' }
+  }
+}
+
+function memberText(id: string, view: ItemView | undefined, now: At): string {
+  if (view === undefined) return `${id} (not enqueued yet)`
+  const word = stateOf(view, now)
+  if (word === 'dead') return `${id} (dead: ${view.class ?? view.ending})`
+  return word === 'active' || word === 'retrying'
+    ? `${id} (${word}, attempt ${view.envelope.attempt})`
+    : `${id} (${word})`
+}
+
+function later(word: 'scheduled' | 'retrying', view: ItemView, { now, lastError: error }: ExplainFacts): Reason {
+  const { dueAt = now, envelope } = view
+  const at = `${instantText(dueAt)}, in ${durationText(dueAt - now)}`
+  return word === 'scheduled'
+    ? { code: 'scheduled', text: `It is scheduled for ${at}.`, remedy: 'Wait, or run it now.' }
+    : {
+        code: 'retrying',
+        text: `Attempt ${envelope.attempt} comes at ${at}${error === undefined ? '' : `; the last one failed: ${error}`}.`,
+        remedy: 'Wait, or run it now.',
+      }
+}
+
+function pauses(facts: ExplainFacts, view: ItemView): Reason[] {
+  const { queue, type } = facts.paused
+  return [
+    ...(queue === undefined ? [] : [paused('queue', view.queue ?? 'default', queue, facts)]),
+    ...(type === undefined ? [] : [paused('type', view.envelope.type, type, facts)]),
+  ]
+}
+
+function paused(
+  what: 'queue' | 'type',
+  name: string,
+  state: PauseState | undefined,
+  { now, workers }: ExplainFacts,
+  then = 'what waits there goes on',
+): Reason {
+  const act = state?.act
+  // A pause by a program is logged under the id of its worker, which nobody knows by heart.
+  const host = workers?.find(({ id }) => id === act?.who)?.host
+  const since =
+    act === undefined
+      ? ''
+      : ` since ${instantText(act.at)}, ${durationText(now - act.at)} ago, by ${host ?? act.who}${act.why === '' ? '' : ` (${act.why})`}`
+  return {
+    code: 'paused',
+    text: `The ${what} "${name}" is paused${since}.`,
+    remedy: `Resume the ${what} "${name}": ${then}.`,
+  }
+}
+
+/** Whose pause a hold speaks of: its key is `queue:<name>` or `type:<name>`. */
+export function pausedBy({ key }: Hold): { readonly what: 'queue' | 'type'; readonly name: string } {
+  const at = key.indexOf(':')
+  return { what: key.slice(0, at) === 'type' ? 'type' : 'queue', name: key.slice(at + 1) }
+}
+
+/** An item that is not to run any more, though it has not ended yet. */
+function deadlines({ envelope: { deadline }, dueAt = 0 }: ItemView, now: At): Reason[] {
+  if (deadline === undefined || (deadline > now && deadline >= dueAt)) return []
+  return [
+    {
+      code: 'deadline',
+      text:
+        deadline <= now
+          ? `Its deadline passed ${durationText(now - deadline)} ago: it will end as expired and not run.`
+          : `Its deadline, ${instantText(deadline)}, comes before its time: it will end as expired and not run.`,
+      remedy: 'Redrive it once it has expired, if it is still wanted: its deadline is then dropped.',
+    },
+  ]
+}
+
+/** Whether anybody alive could run it. */
+function handlers({ workers, now }: ExplainFacts, view: ItemView): Reason[] {
+  if (workers === undefined) return []
+  const queue = view.queue ?? 'default'
+  const alive = workers.filter((worker) => isAlive(worker, now))
+  const serving = alive.filter(({ queues }) => queues.includes(queue))
+  if (serving.length === 0) {
+    const last = workers.filter(({ queues }) => queues.includes(queue)).map(({ seenAt }) => seenAt)
+    const seen =
+      last.length === 0
+        ? 'none was heard of within the last hour'
+        : `the last was seen ${durationText(now - Math.max(...last))} ago`
+    return [
+      {
+        code: 'no-worker',
+        text: `No live worker looks at queue "${queue}" (${seen}).`,
+        remedy: `Start a process with createWork on this backend that serves queue "${queue}".`,
+      },
+    ]
+  }
+  const { type } = view.envelope
+  if (serving.some((worker) => runs(worker, queue, type))) return []
+  return [
+    {
+      code: 'unknown-type',
+      text: `Type "${type}" is known to no live worker of queue "${queue}" (${serving.length} seen).`,
+      remedy: `Deploy a worker that has "${type}" in its \`work\` list.`,
+    },
+  ]
+}
+
+function waiting(view: ItemView, now: At): Reason {
+  const since = view.dueAt === undefined ? '' : ` since ${durationText(now - view.dueAt)}`
+  return {
+    code: 'waiting',
+    text: `It waits for its turn${since}: those before it have a higher priority or were due earlier.`,
+    remedy: 'Wait; or give the workers more room (doer), start more of them, or raise the priority of such items.',
+  }
+}
+
+function sinceText(at: At | undefined, now: At): string {
+  return at === undefined ? '' : ` at ${instantText(at)}, ${durationText(now - at)} ago`
+}

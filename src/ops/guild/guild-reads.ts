@@ -1,0 +1,45 @@
+import type { Clock } from '../../core/clock.js'
+import { MillraceError } from '../../core/error.js'
+import { stringOption } from '../../core/options.js'
+import { listWrits } from '../../guild/clerk/query.js'
+import type { Ops } from '../api.js'
+import type { Reason } from '../explain.js'
+import { type GuildStacks, reading } from './books.js'
+import { rigOf, rigReport } from './rig-report.js'
+import { writLine } from './writ-line.js'
+import { readWrit } from './writ-report.js'
+
+const PAGE = 50
+
+/** What can be asked of a guild. Only its documents are read: nothing of it is started, and no plugin is loaded. */
+export function openGuildReads(
+  given: GuildStacks | undefined,
+  clock: Clock,
+  explained: (id: string) => Promise<readonly [Reason, ...Reason[]]>,
+): Pick<Ops, 'writs' | 'writ' | 'rig'> {
+  const needed = (call: string): GuildStacks => {
+    if (given !== undefined) return given
+    throw new MillraceError(
+      'NOT_SUPPORTED',
+      `ops.${call}() reads the documents of a guild: pass openOps(backend, { stacks }), with what openStacks() of millrace/guild/stacks returned.`,
+      { facts: { capability: 'stacks' } },
+    )
+  }
+  return {
+    async writs(query = {}) {
+      const stacks = needed('writs')
+      const found = await reading(stacks, (books) => listWrits(books, { limit: PAGE, ...query }))
+      return found.map(writLine)
+    },
+    async writ(id) {
+      const stacks = needed('writ')
+      return readWrit(stacks, clock.now(), stringOption('writ(id)', id), explained)
+    },
+    async rig(id) {
+      const stacks = needed('rig')
+      stringOption('rig(id)', id)
+      const rig = await reading(stacks, (books) => rigOf(books, id))
+      return rig === undefined ? undefined : rigReport(rig)
+    },
+  }
+}

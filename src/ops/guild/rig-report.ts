@@ -1,0 +1,56 @@
+import type { EngineRow, RigRow } from '../../guild/spider/rig.js'
+import type { RigReport } from '../api.js'
+import type { GuildBooks } from './books.js'
+
+/** A rig with its engines, each as it is kept. */
+export interface Rig {
+  readonly row: RigRow
+  /** In the order of the template. */
+  readonly engines: readonly EngineRow[]
+}
+
+/** The rigs of a writ, the oldest first: one question for the rigs, one for all their engines. */
+export async function rigsOfWrit({ rigs, engines }: GuildBooks, writId: string, most: number): Promise<Rig[]> {
+  const rows = await rigs.find({ where: [['writId', '=', writId]], orderBy: ['attempt', 'desc'], limit: most })
+  if (rows.length === 0) return []
+  const ids = rows.map(({ id }) => id)
+  const found = await engines.find({ where: [['rigId', 'IN', ids]], orderBy: ['place', 'asc'] })
+  return rows.reverse().map((row) => ({ row, engines: found.filter(({ rigId }) => rigId === row.id) }))
+}
+
+export async function rigOf({ rigs, engines }: GuildBooks, rigId: string): Promise<Rig | undefined> {
+  const row = await rigs.get(rigId)
+  if (row === null) return undefined
+  return { row, engines: await engines.find({ where: [['rigId', '=', rigId]], orderBy: ['place', 'asc'] }) }
+}
+
+export function rigReport({ row, engines }: Rig): RigReport {
+  const { id, writId, status, attempt, createdAt, terminalAt } = row
+  return {
+    id,
+    writId,
+    status,
+    attempt,
+    createdAt,
+    ...(terminalAt === undefined ? {} : { endedAt: terminalAt }),
+    engines: engines.map(engineReport),
+  }
+}
+
+function engineReport(engine: EngineRow): RigReport['engines'][number] {
+  const { engineId, designId, status, upstream, startedAt, completedAt, error, block, attemptCount, holdUntil } = engine
+  return {
+    id: engineId,
+    designId,
+    status,
+    upstream,
+    ...(startedAt === undefined ? {} : { startedAt }),
+    ...(completedAt === undefined ? {} : { completedAt }),
+    ...(error === undefined ? {} : { error }),
+    ...(block === undefined
+      ? {}
+      : { blockedBy: block.message === undefined ? block.type : `${block.type}: ${block.message}` }),
+    ...(attemptCount === undefined ? {} : { retries: attemptCount }),
+    ...(holdUntil === undefined ? {} : { heldUntil: holdUntil }),
+  }
+}

@@ -1,0 +1,164 @@
+import type { At } from '../../core/time.js'
+import { WritReferenceError } from '../../guild/clerk/errors.js'
+import type { WritDoc } from '../../guild/clerk/writ.js'
+import { describeRetry } from '../../guild/clockworks-retry/describe.js'
+import { itemId } from '../../guild/spider/item-id.js'
+import type { WritReport } from '../api.js'
+import type { Reason } from '../explain.js'
+import { type GuildBooks, type GuildStacks, reading } from './books.js'
+import { rigReport, rigsOfWrit } from './rig-report.js'
+import { hasEnded, spiderStatus, type WritFacts } from './writ-facts.js'
+import { writLine } from './writ-line.js'
+import { writReasons } from './writ-reasons.js'
+
+const MOST_CHILDREN = 100
+const MOST_RIGS = 20
+/** Sorts behind every text that begins with what stands before it. */
+const LAST = '\u{10ffff}'
+/** The kind of link that gates by default. A writ that waits by another kind is found by Spider's own book of waits. */
+const FOLLOWS = 'spider.follows'
+/** The durable watcher of Clockworks-Retry. */
+const OBSERVER = 'clockworks-retry'
+
+type Explained = (id: string) => Promise<readonly [Reason, ...Reason[]]>
+type Read = Omit<WritFacts, 'items' | 'observer' | 'now'> & { readonly children: readonly WritDoc[] } & {
+  readonly inbound: WritFacts['outbound']
+}
+
+/** One writ with what belongs to it, by its id or the beginning of it. */
+export async function readWrit(
+  stacks: GuildStacks,
+  now: At,
+  idOrPrefix: string,
+  explained: Explained,
+): Promise<WritReport | undefined> {
+  const watchers = await stacks.watchers?.()
+  const read = await reading(stacks, async (books) => {
+    const writ = await findWrit(books, idOrPrefix)
+    return writ === undefined ? undefined : readFacts(books, writ)
+  })
+  if (read === undefined) return undefined
+  const watcher = watchers?.find(({ name }) => name === OBSERVER)
+  const observer =
+    watchers === undefined
+      ? undefined
+      : { isThere: watcher !== undefined, behind: watcher?.behind ?? 0, holder: watcher?.holder ?? null }
+  const { writ, children, inbound, rigs, retry } = read
+  const reasons = writReasons({ ...read, now, observer, items: await itemsOf(rigs, explained) })
+  const { resolution } = writ
+  return {
+    ...writLine(writ),
+    body: writ.body,
+    ...(resolution === undefined ? {} : { resolution }),
+    links: [...read.outbound, ...inbound].map(({ sourceId, targetId, label, kind }) => ({
+      from: sourceId,
+      to: targetId,
+      label,
+      ...(kind === null ? {} : { kind }),
+    })),
+    children: children.map(writLine),
+    rigs: rigs.map(rigReport),
+    cap: retry.cap,
+    reasons,
+    ...(observer?.isThere === false ? {} : { retry: { decision: retry.decision, why: retry.reason } }),
+  }
+}
+
+/** People write the short form that messages show. */
+async function findWrit({ writs }: GuildBooks, idOrPrefix: string): Promise<WritDoc | undefined> {
+  const exact = await writs.get(idOrPrefix)
+  if (exact !== null) return exact
+  const [one, another] = await writs.find({
+    where: [
+      ['id', '>=', idOrPrefix],
+      ['id', '<', `${idOrPrefix}${LAST}`],
+    ],
+    orderBy: ['id', 'asc'],
+    limit: 2,
+  })
+  if (one !== undefined && another !== undefined) throw new WritReferenceError(idOrPrefix, [one.id, another.id])
+  return one
+}
+
+async function readFacts(books: GuildBooks, writ: WritDoc): Promise<Read> {
+  const { id } = writ
+  const inOrder = [
+    ['createdAt', 'asc'],
+    ['id', 'asc'],
+  ] as const
+  const newestFirst = [
+    ['createdAt', 'desc'],
+    ['id', 'desc'],
+  ] as const
+  const outbound = await books.links.find({ where: [['sourceId', '=', id]], orderBy: inOrder })
+  const inbound = await books.links.find({ where: [['targetId', '=', id]], orderBy: inOrder })
+  const ofParent = ['parentId', '=', id] as const
+  const children = await books.writs.find({ where: [ofParent], orderBy: newestFirst, limit: MOST_CHILDREN })
+  const openChildren = await books.writs.find({
+    where: [ofParent, ['resolvedAt', 'IS NULL']],
+    orderBy: inOrder,
+    limit: MOST_CHILDREN,
+  })
+  const rigs = await rigsOfWrit(books, id, MOST_RIGS)
+  const attempts = await books.rigs.count([['writId', '=', id]])
+  const dispatch = (await books.dispatch.get(id)) ?? undefined
+  const waits = await books.waits.find({ where: [['writId', '=', id]] })
+  const follows = outbound.filter(({ kind }) => kind === FOLLOWS).map(({ targetId }) => targetId)
+  const blockerIds = [...new Set([...waits.map(({ blockerId }) => blockerId), ...follows])]
+  const blocks = rigs.flatMap(({ engines }) => engines.flatMap(({ block }) => (block === undefined ? [] : [block])))
+  const named = [...blockerIds, ...(spiderStatus(writ).blockerIds ?? []), ...conditionsOf(blocks, 'writId')]
+  const others = await byIds(books.writs, named)
+  const requests = await byIds(books.inputRequests, conditionsOf(blocks, 'requestId'))
+  const running = hasEnded(writ) ? 0 : await books.slots.count()
+  const retry = describeRetry(writ, attempts)
+  return {
+    writ,
+    rigs,
+    dispatch,
+    outbound,
+    inbound,
+    blockerIds,
+    others,
+    children,
+    openChildren,
+    requests,
+    running,
+    retry,
+  }
+}
+
+function conditionsOf(blocks: readonly { readonly condition: unknown }[], field: string): string[] {
+  return blocks.flatMap(({ condition }) => {
+    const value = (condition as Readonly<Record<string, unknown>> | null | undefined)?.[field]
+    return typeof value === 'string' ? [value] : []
+  })
+}
+
+/** A question may have so many values. */
+const VALUES = 50
+
+async function byIds<T extends { readonly id: string }>(
+  book: { find(query: { where: [readonly ['id', 'IN', readonly string[]]] }): Promise<T[]> },
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, T>> {
+  const wanted = [...new Set(ids)]
+  const found = new Map<string, T>()
+  for (let at = 0; at < wanted.length; at += VALUES) {
+    const some = await book.find({ where: [['id', 'IN', wanted.slice(at, at + VALUES)]] })
+    for (const one of some) found.set(one.id, one)
+  }
+  return found
+}
+
+/** Engines that the work engine runs: why their items do not run is told by the backend that ops was opened on. */
+async function itemsOf(rigs: WritFacts['rigs'], explained: Explained): Promise<WritFacts['items']> {
+  const running = (rigs.at(-1)?.engines ?? []).filter(
+    ({ status, item, sessionId }) => status === 'running' && item === 'pushed' && sessionId === undefined,
+  )
+  const asked = running.map(async (engine) => {
+    const id = itemId(engine, (engine.attemptCount ?? 0) + 1)
+    const [reason] = await explained(id)
+    return [engine.engineId, { id, reason }] as const
+  })
+  return new Map(await Promise.all(asked))
+}

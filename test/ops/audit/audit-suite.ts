@@ -1,0 +1,137 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { createWork, defineWork, dependency } from '../../../src/index.js'
+import { openActs } from '../../../src/ops/acts/index.js'
+import { openAudit } from '../../../src/ops/audit/index.js'
+import { openDesk } from '../../../src/ops/desk.js'
+import type { OpenedGround } from '../../work/grounds/ground.js'
+import { CORRUPTIONS, type Corruption, type Site } from './corruptions.js'
+
+const BY = { who: 'ann', why: 'the audit says so' } as const
+
+/** What an audit finds and mends, on one backend. `isBrief`: all at once, where each of them would take its time. */
+export function describeAudit(name: string, open: () => OpenedGround, isBrief = false): void {
+  const closings: (() => Promise<void>)[] = []
+  afterEach(async () => {
+    for (const close of closings.splice(0).toReversed()) await close()
+  })
+
+  function scene() {
+    const { backend, clock, close } = open()
+    const plain = defineWork('plain', (_: string, ctx) => ctx.void())
+    const flaky = defineWork(
+      'flaky',
+      (input: string, ctx) => {
+        if (ctx.attempt === 1) throw new Error('not yet')
+        return ctx.queue(plain(input))
+      },
+      { retry: { attempts: 3, base: 90_000, jitter: 0 } },
+    )
+    const w = createWork({ backend, clock, work: [plain, flaky] })
+    const desk = openDesk(backend, { clock })
+    closings.push(async () => {
+      const stopped = w.stop()
+      await clock.advance(10_000)
+      await stopped
+      await close()
+    })
+    const { ledger } = desk
+    const site: Site = {
+      desk,
+      acts: openActs(desk),
+      type: 'plain',
+      now: () => clock.now(),
+      pretend: async ({ queues, types }) => {
+        await ledger.extend([], 30_000, { id: 'asleep', host: 'h', version: '0', queues, types })
+      },
+    }
+    return { clock, w, desk, plain, flaky, site, ...openAudit(desk) }
+  }
+
+  describe(`an audit on ${name}`, () => {
+    it('finds all of them at once, and after the repairs none', async () => {
+      const { clock, desk, site, audit } = scene()
+      await clock.advance(1_000)
+      const broken: { readonly about: string; readonly mustEnd: readonly string[]; readonly of: Corruption }[] = []
+      const possible = CORRUPTIONS.filter(({ impossibleOn }) => impossibleOn?.includes(name) !== true)
+      for (const [i, of] of possible.entries()) broken.push({ of, ...(await of.seed(site, `x${i}`)) })
+      await clock.advance(90_000)
+      await site.pretend({ queues: ['asleep'], types: ['plain'] })
+
+      const { findings } = await audit()
+      expect(findings.map(({ code, id }) => `${code} ${id}`).toSorted()).toEqual(
+        broken.map(({ of, about }) => `${of.code} ${about}`).toSorted(),
+      )
+
+      const { repaired } = await audit({ repair: BY })
+      expect(repaired).toBe(broken.filter(({ of }) => of.remedy === undefined).length)
+      for (const { of, about } of broken) await of.remedy?.(site, about)
+      await clock.advance(1_000)
+      for (const view of await desk.ledger.read(broken.flatMap(({ mustEnd }) => mustEnd))) {
+        expect([view?.envelope.id, ['success', 'dead'].includes(view?.status ?? '')]).toEqual([view?.envelope.id, true])
+        expect((await desk.ledger.groups([view!.envelope.groupId]))[0]?.open ?? 0).toBe(0)
+      }
+      expect(await audit()).toMatchObject({ found: 0, findings: [] })
+    })
+    if (isBrief) return
+
+    it.each(CORRUPTIONS)('finds $name, and what it says mends it', async ({ code, seed, remedy }) => {
+      const { clock, desk, site, audit } = scene()
+      await clock.advance(1_000)
+      const { about, mustEnd } = await seed(site, 'x')
+      await clock.advance(90_000)
+      await site.pretend({ queues: ['asleep'], types: ['plain'] })
+
+      const found = await audit()
+      expect(found.findings.map((finding) => [finding.code, finding.id])).toEqual([[code, about]])
+      expect(found).toMatchObject({ found: 1, repaired: 0, isComplete: true })
+      expect(found.findings[0]).toMatchObject({ canRepair: remedy === undefined, isRepaired: false })
+
+      const mended = await audit({ repair: BY })
+      expect(mended.repaired).toBe(remedy === undefined ? 1 : 0)
+      if (remedy !== undefined) await remedy(site, about)
+      else {
+        const log = await site.acts.log()
+        expect(log).toEqual(
+          expect.arrayContaining([expect.objectContaining({ ...BY, what: `audit repaired ${code} of ${about}` })]),
+        )
+      }
+      await clock.advance(1_000)
+      for (const view of await desk.ledger.read(mustEnd)) {
+        expect(['success', 'dead']).toContain(view?.status)
+        expect((await desk.ledger.groups([view!.envelope.groupId]))[0]?.open ?? 0).toBe(0)
+      }
+      expect(await audit()).toMatchObject({ found: 0, findings: [] })
+    })
+
+    it('finds nothing where all is well', async () => {
+      const { clock, w, plain, flaky, audit, site } = scene()
+      const first = plain('first')
+      const promised = plain('promised')
+      await Promise.all([
+        w.enqueue(flaky('retried')).accepted(),
+        w.enqueue(plain('later'), { delay: 3_600_000 }).accepted(),
+        w.enqueue(first, { delay: 3_600_000 }).accepted(),
+        w.enqueue(dependency({ on: [first], queue: promised })).accepted(),
+        // Waits for what the gate above will queue: nobody has enqueued it yet, but somebody will.
+        w.enqueue(dependency({ on: [promised], queue: plain('last') })).accepted(),
+        w.enqueue(dependency({ on: ['nobody'], queue: plain('never'), timeout: 7_200_000 })).accepted(),
+      ])
+      await clock.advance(1_000)
+      await site.acts.pause({ type: 'plain' }, BY)
+      await w.enqueue(plain('paused')).accepted()
+      await clock.advance(70_000)
+      const report = await audit()
+      expect(report).toMatchObject({ found: 0, findings: [], isComplete: true })
+      expect(report.checked).toBe(7)
+    })
+
+    it('stops when it is told to, and says that it has not seen everything', async () => {
+      const { clock, w, plain, audit } = scene()
+      await w.enqueue(plain('later'), { delay: 3_600_000 }).accepted()
+      await clock.advance(10)
+      const stop = new AbortController()
+      const report = await audit({ signal: stop.signal, onProgress: () => stop.abort() })
+      expect(report).toMatchObject({ checked: 1, isComplete: false })
+    })
+  })
+}

@@ -1,0 +1,73 @@
+import { expect, it } from 'vitest'
+import { memoryBackend } from '../../../src/index.js'
+import { openAudit } from '../../../src/ops/audit/index.js'
+import { type Desk, openDesk } from '../../../src/ops/desk.js'
+import type { ItemQuery } from '../../../src/ports/ledger.js'
+import { FakeClock } from '../../../src/testing/fake-clock.js'
+import { DEPENDENCY_TYPE } from '../../../src/work/dependency.js'
+
+it('an audit that looks for who will queue what is missing never walks through gates that have ended', async () => {
+  const clock = new FakeClock()
+  const desk = openDesk(memoryBackend({ clock }), { clock })
+  const { ledger } = desk
+  const item = (id: string, type: string, input: string) => {
+    const [queueAt, startAt] = [clock.now(), clock.now()]
+    return { id, type, groupId: id, input, queueAt, startAt, attempt: 1, priority: 0 }
+  }
+  const push = (id: string, type: string, input: string, hold?: { readonly by: 'gate'; readonly key: string }) => ({
+    guard: { by: 'absent' as const, id },
+    effects: [
+      { do: 'openGroup' as const, groupId: id, by: 1 },
+      {
+        do: 'push' as const,
+        item: item(id, type, input),
+        queue: 'default',
+        ...(hold === undefined ? { delayMs: 0 } : { delayMs: Infinity, hold }),
+      },
+      ...(hold === undefined
+        ? []
+        : [
+            {
+              do: 'openGate' as const,
+              key: hold.key,
+              holds: id,
+              need: 1,
+              of: 'done' as const,
+              members: [`${id}-member`],
+            },
+          ]),
+    ],
+  })
+  // Many gates that have ended; one that waits for nobody, and one whose member the gate `later` is going to queue.
+  const ended = Array.from({ length: 1_000 }, (_, n) => `gate-${n}`)
+  await ledger.commit(ended.map((id) => push(id, DEPENDENCY_TYPE, '{}')))
+  await ledger.commit(
+    ended.map((id) => ({
+      guard: { by: 'status' as const, id, in: ['pending' as const] },
+      effects: [
+        { do: 'finish' as const, id, ending: 'done' as const, keepMs: 86_400_000 },
+        { do: 'closeGroup' as const, groupId: id, by: 1 },
+      ],
+    })),
+  )
+  await ledger.commit([
+    push('lost', 'mail', '1', { by: 'gate', key: 'k-lost' }),
+    push('kept', 'mail', '1', { by: 'gate', key: 'k-kept' }),
+    push('later', DEPENDENCY_TYPE, JSON.stringify({ queue: [{ id: 'kept-member' }] })),
+  ])
+  await clock.advance(120_000)
+
+  const asked: Partial<ItemQuery>[] = []
+  const inspect: Desk['inspect'] = (call) => {
+    const near = desk.inspect(call)
+    const list: typeof near.list = (query) => {
+      if (query.type === DEPENDENCY_TYPE) asked.push(query)
+      return near.list(query)
+    }
+    return { ...near, list }
+  }
+  const { findings } = await openAudit({ ...desk, inspect }).audit()
+  expect(findings.filter(({ code }) => code === 'gate-unknown').map(({ id }) => id)).toEqual(['lost'])
+  expect(asked.length, 'one page of each state that a gate can be in').toBeLessThan(10)
+  expect(asked.every(({ state }) => state !== undefined && state !== 'completed')).toBe(true)
+})

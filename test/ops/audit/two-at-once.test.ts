@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest'
+import { memoryBackend } from '../../../src/index.js'
+import { openActs } from '../../../src/ops/acts/index.js'
+import { openAudit } from '../../../src/ops/audit/index.js'
+import { openDesk } from '../../../src/ops/desk.js'
+import { FakeClock } from '../../../src/testing/fake-clock.js'
+import { CORRUPTIONS } from './corruptions.js'
+
+const repair = { who: 'ann' }
+
+it.each(CORRUPTIONS.filter(({ code }) => code === 'group-count').map((one) => [one.name, one] as const))(
+  'two who repair %s at once correct its count once',
+  async (_, corruption) => {
+    const clock = new FakeClock()
+    const desk = openDesk(memoryBackend({ clock }), { clock })
+    const site = { desk, acts: openActs(desk), type: 'plain', now: () => clock.now(), pretend: async () => undefined }
+    const { about } = await corruption.seed(site, 'g')
+    const { audit } = openAudit(desk)
+    const [one, other] = await Promise.all([audit({ repair }), audit({ repair })])
+    expect(one.findings.concat(other.findings).filter(({ isRepaired }) => isRepaired)).toHaveLength(1)
+
+    expect((await audit()).findings, `what is left to say of ${about}`).toEqual([])
+  },
+)

@@ -1,0 +1,190 @@
+import { createWork, defineWork, PoisonError } from 'millrace'
+import { openOps } from 'millrace/ops'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { tapped } from '../work/controls/tapped.js'
+import type { OpenedGround } from '../work/grounds/ground.js'
+
+const noop = defineWork('noop', (_: number, ctx) => ctx.void())
+const poison = defineWork('poison', (n: number) => {
+  throw new PoisonError(`never ${n}`)
+})
+const flaky = defineWork('flaky', () => Promise.reject(new Error('not yet')), {
+  retry: { attempts: 3, base: 20_000, jitter: 0 },
+})
+const hang = defineWork('hang', () => new Promise<never>(() => undefined))
+
+/** A backend of a ground with a system on it, ops, and a count of what ops asks the backend. */
+function scene(open: () => OpenedGround) {
+  const { backend, clock, close } = open()
+  const calls: string[] = []
+  const counting = tapped((ledger) => ({
+    ...count(ledger, ['claim', 'read', 'groups', 'paused'] as const, calls),
+    ...(ledger.inspect === undefined
+      ? {}
+      : { inspect: { ...ledger.inspect, ...count(ledger.inspect, Object.keys(ledger.inspect) as never, calls) } }),
+  }))
+  const w = createWork({ backend, clock, work: [noop, poison, flaky, hang], autoStart: false, stopDrain: 0 })
+  onTestFinished(async () => {
+    const stopped = w.stop()
+    await clock.advance(10)
+    await stopped
+    await close()
+  })
+  return { backend, clock, w, calls, ops: openOps(counting(backend), { clock }) }
+}
+
+function count<T extends object>(of: T, names: readonly (keyof T & string)[], calls: string[]): Partial<T> {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const call: unknown = of[name]
+      if (typeof call !== 'function') return []
+      const counted = (...given: unknown[]): unknown => {
+        calls.push(name)
+        return call.apply(of, given)
+      }
+      return [[name, counted]]
+    }),
+  ) as Partial<T>
+}
+
+/** What ops reads, on one backend. */
+export function describeReads(name: string, open: () => OpenedGround): void {
+  describe(`what ops reads on ${name}`, () => {
+    it('is the whole in one overview: counts, rates, the oldest wait, workers and pauses', async () => {
+      const { w, clock, ops } = scene(open)
+      for (let n = 0; n < 5; n += 1) await w.enqueue(noop(n)).accepted()
+      await w.enqueue(noop(9), { delay: 600_000 }).accepted()
+      await clock.advance(7_000)
+      const before = await ops.overview()
+      expect(before.rows).toMatchObject([
+        { queue: 'default', type: 'noop', counts: { waiting: 5, scheduled: 1, dead: 0 }, workers: 0 },
+      ])
+      expect(before.rows[0]).toMatchObject({ completedPerMinute: 0, oldestWaitMs: 7_000 })
+
+      await w.enqueue(poison(1)).accepted()
+      await w.pause({ queue: 'empty' }, 'nobody is there')
+      w.start()
+      await clock.advance(100)
+      const after = await ops.overview()
+      expect(after.rows).toMatchObject([
+        { type: 'noop', counts: { waiting: 0, scheduled: 1, completed: 5 }, completedPerMinute: 5, workers: 1 },
+        { type: 'poison', counts: { dead: 1 }, failedPerMinute: 1 },
+      ])
+      expect(after.rows[0]).not.toHaveProperty('oldestWaitMs')
+      expect(after.paused).toEqual({ queues: ['empty'], types: [] })
+      expect(after.workers).toMatchObject([{ isAlive: true, queues: ['default'] }])
+
+      await clock.advance(61_000)
+      expect((await ops.overview()).rows[0]).toMatchObject({ completedPerMinute: 0, counts: { completed: 5 } })
+    })
+
+    it('costs an overview five calls, however many items there are', async () => {
+      const { w, ops, calls } = scene(open)
+      await w.enqueueMany(Array.from({ length: 10 }, (_, n) => noop(n)))
+      await ops.overview()
+      const few = calls.splice(0)
+      await w.enqueueMany(Array.from({ length: 300 }, (_, n) => poison(n)))
+      await ops.overview()
+      expect(calls.toSorted()).toEqual(['claim', 'counts', 'flow', 'paused', 'workers'])
+      expect(few.toSorted()).toEqual(calls.toSorted())
+    })
+
+    it('groups failures by what failed, the largest first, at most so many', async () => {
+      const { w, clock, ops } = scene(open)
+      for (let n = 0; n < 3; n += 1) await w.enqueue(poison(n)).accepted()
+      await w.enqueue(flaky(null)).accepted()
+      w.start()
+      await clock.advance(100)
+      const groups = await ops.failures()
+      expect(groups).toMatchObject([
+        { type: 'poison', class: 'poison', dead: 3, retrying: 0, sample: { error: expect.stringContaining('never') } },
+        { type: 'flaky', class: 'retryable', dead: 0, retrying: 1 },
+      ])
+      expect((await ops.list({ fingerprint: groups[0]?.fingerprint ?? '' })).items).toHaveLength(3)
+      expect(await ops.failures(1)).toHaveLength(1)
+      await expect(ops.failures(0)).rejects.toMatchObject({ code: 'BAD_OPTION' })
+    })
+
+    it('groups also what died without a run, so that it is seen and redriven as one', async () => {
+      const { w, clock, ops } = scene(open)
+      for (let n = 0; n < 2; n += 1) await w.enqueue(noop(n), { deadline: clock.now() + 1_000 }).accepted()
+      await w.enqueue(noop(9)).accepted()
+      await clock.advance(5_000)
+      w.start()
+      await clock.advance(100)
+      const [group, ...others] = await ops.failures()
+      expect(group).toMatchObject({ type: 'noop', dead: 2, retrying: 0, sample: { error: 'deadline exceeded' } })
+      expect(others).toEqual([])
+      const { fingerprint } = group!
+      expect((await ops.list({ fingerprint })).items.map(({ ending }) => ending)).toEqual(['expired', 'expired'])
+
+      const done = ops.redrive({ fingerprint }, { who: 'ana', why: 'still wanted' })
+      await clock.advance(1_000)
+      expect(await done).toMatchObject({ total: 2, done: 2, state: 'done' })
+      await clock.advance(1_000)
+      expect(await ops.failures()).toEqual([])
+      expect(await ops.counts()).toMatchObject([{ counts: { completed: 3 } }])
+    })
+
+    it('tells how many items each worker holds', async () => {
+      const { w, clock, ops, calls } = scene(open)
+      await w.enqueueMany([hang(1), hang(2)])
+      w.start()
+      await clock.advance(20_000)
+      calls.length = 0
+      const workers = await ops.workers()
+      expect(workers).toMatchObject([{ isAlive: true, holds: 2 }])
+      expect(calls.toSorted()).toEqual(['claim', 'list', 'workers'])
+    })
+
+    it('tells the life of an item that was tried again, and who paused its type since when', async () => {
+      const { w, clock, ops } = scene(open)
+      const { id } = await w.enqueue(flaky(null)).accepted()
+      w.start()
+      await clock.advance(100)
+      const report = await ops.item(id)
+      expect(report?.life.map(({ what }) => what)).toEqual(['enqueued', 'started', 'failed', 'retried', 'waits'])
+      expect(report?.life[2]?.text).toMatch(/^Attempt 1 failed after .* \(retryable, rule default\): Error: not yet$/)
+
+      await w.pause({ type: 'flaky' }, 'the bank is closed')
+      await clock.advance(30_000)
+      const [reason] = await ops.explain(id)
+      expect(reason.code).toBe('paused')
+      expect(reason.text).toMatch(
+        /^The type "flaky" is paused since 2026-01-01 .*, 30 s ago, by .+ \(the bank is closed\)\.$/,
+      )
+    })
+
+    it('previews a failure by the policy that live workers tell', async () => {
+      const { w, clock, ops } = scene(open)
+      expect((await ops.preview('flaky', new Error('x'))).policyFrom).toBe('default')
+      w.start()
+      await clock.advance(100)
+      const told = await ops.preview('flaky', { message: 'busy', status: 503 })
+      expect(told).toMatchObject({
+        policyFrom: 'worker',
+        text: 'retryable (rule http-503): tried 3 times in all, again after 20 s, then after 30 s, then parked as exhausted',
+      })
+      expect(await ops.workers()).toMatchObject([{ settings: { leaseMs: 30_000 } }])
+    })
+
+    it('shows schedules with their next fires', async () => {
+      const { w, clock, ops } = scene(open)
+      w.schedule({ name: 'close', cron: '0 3 * * *', tz: 'Europe/Berlin', run: () => undefined })
+      w.schedule({ name: 'own', next: (now) => now + 3_600_000, run: () => undefined })
+      w.start()
+      await clock.advance(3_000)
+      const [own, close] = await ops.schedules(3)
+      expect(own).toMatchObject({ name: 'own', spec: 'next()', fires: [own?.nextAt], changes: [] })
+      expect(close).toMatchObject({ name: 'close', timeZone: 'Europe/Berlin' })
+      expect(close?.fires.map((at) => new Date(at).toISOString())).toEqual([
+        '2026-01-01T02:00:00.000Z',
+        '2026-01-02T02:00:00.000Z',
+        '2026-01-03T02:00:00.000Z',
+      ])
+      // Until the last of so many fires the clocks go forward and back.
+      const [, far] = await ops.schedules(365)
+      expect(far?.changes.map(({ byMs }) => byMs)).toEqual([3_600_000, -3_600_000])
+    })
+  })
+}

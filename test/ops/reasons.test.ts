@@ -1,0 +1,206 @@
+import { describe, expect, it } from 'vitest'
+import type { SeenWorker } from '../../src/ops/alive.js'
+import { type ExplainFacts, explain } from '../../src/ops/explain.js'
+import { pauseOf } from '../../src/ops/pause-log.js'
+import type { DeadEnding } from '../../src/ports/item.js'
+import type { ItemView } from '../../src/ports/ledger.js'
+
+const now = Date.UTC(2026, 0, 1, 12)
+const worker: SeenWorker = {
+  id: 'w-1',
+  host: 'host-7',
+  version: '1',
+  types: ['mail'],
+  queues: ['default'],
+  seenAt: now - 1_000,
+}
+const view = (more: Partial<ItemView> & { readonly head?: Partial<ItemView['envelope']> } = {}): ItemView => {
+  const { head, ...rest } = more
+  const at = now - 60_000
+  const envelope = { id: 'i', type: 'mail', groupId: 'i', queueAt: at, startAt: at, attempt: 1, priority: 0, ...head }
+  return { envelope, queue: 'default', status: 'pending', dueAt: envelope.startAt, ...rest }
+}
+const facts = (seen: ItemView, more: Partial<ExplainFacts> = {}): ExplainFacts => ({
+  id: 'i',
+  now,
+  view: seen,
+  workers: [worker],
+  gate: undefined,
+  members: new Map(),
+  lastError: undefined,
+  paused: {},
+  ...more,
+})
+const reasons = (seen: ItemView, more: Partial<ExplainFacts> = {}) => explain(facts(seen, more))
+const codes = (seen: ItemView, more: Partial<ExplainFacts> = {}) => reasons(seen, more).map(({ code }) => code)
+
+describe('an item that could run', () => {
+  it('waits for its turn when somebody is there who runs it', () => {
+    expect(codes(view())).toEqual(['waiting'])
+    expect(reasons(view())[0].text).toContain('since 1 m')
+  })
+
+  it('says that it was cancelled in its last run, and does not run again', () => {
+    const again = view({ cancelled: 'too many', head: { attempt: 2 } })
+    expect(reasons(again)).toEqual([
+      {
+        code: 'stopping',
+        text: 'It was cancelled (too many) during its last run: it does not run again, and ends as cancelled when a worker meets it.',
+        remedy: 'Nothing is to be done. Cancel it once more to end it now.',
+      },
+    ])
+    expect(codes(again, { workers: [] })).toEqual(['stopping', 'no-worker'])
+    const [later] = reasons({ ...again, dueAt: now + 60_000 })
+    expect(later.text).toContain('ends as cancelled at 2026-01-01 12:01:00Z, in 1 m.')
+  })
+
+  it('tells every reason, the one that decides first', () => {
+    const act = { at: now - 7_500_000, who: 'ana', why: 'the bank is closed' }
+    const paused = { queue: { act }, type: {} }
+    expect(reasons(view(), { paused, workers: [] })).toEqual([
+      {
+        code: 'paused',
+        text: 'The queue "default" is paused since 2026-01-01 09:55:00Z, 2 h 5 m ago, by ana (the bank is closed).',
+        remedy: 'Resume the queue "default": what waits there goes on.',
+      },
+      {
+        code: 'paused',
+        text: 'The type "mail" is paused.',
+        remedy: 'Resume the type "mail": what waits there goes on.',
+      },
+      expect.objectContaining({ code: 'no-worker' }),
+    ])
+  })
+
+  it('names the host where a program has paused', () => {
+    const [reason] = reasons(view(), { paused: { queue: { act: { at: now, who: 'w-1', why: '' } } } })
+    expect(reason.text).toBe('The queue "default" is paused since 2026-01-01 12:00:00Z, 0 ms ago, by host-7.')
+  })
+
+  it('tells that it will expire instead of run', () => {
+    expect(codes(view({ head: { deadline: now - 1 } }))).toEqual(['deadline'])
+    const late = view({ dueAt: now + 60_000, head: { deadline: now + 30_000 } })
+    expect(codes(late)).toEqual(['scheduled', 'deadline'])
+    expect(codes(view({ dueAt: now + 60_000, head: { deadline: now + 60_000 } }))).toEqual(['scheduled'])
+  })
+
+  it('is told to be of a type that nobody knows, before its time, when it was given back for that', () => {
+    const other = { workers: [{ ...worker, types: ['other'] }] }
+    const head = { startAt: now - 60_000 }
+    expect(codes(view({ dueAt: now + 5_000, head }), other)).toEqual(['unknown-type', 'scheduled'])
+    expect(codes(view({ dueAt: now + 5_000, head: { startAt: now + 5_000 } }), other)).toEqual([
+      'scheduled',
+      'unknown-type',
+    ])
+  })
+})
+
+describe('an item that somebody has', () => {
+  const held = (more: Partial<ItemView>) =>
+    view({ status: 'running', holder: 'w-1', leaseUntil: now + 30_000, ...more })
+
+  it('runs, or was only taken', () => {
+    expect(reasons(held({ runAt: now - 5_000 }))[0].text).toBe(
+      'It runs on host-7 (worker w-1) since 5 s, attempt 1, lease until 2026-01-01 12:00:30Z.',
+    )
+    expect(reasons(held({}))[0]).toMatchObject({
+      code: 'taken',
+      text: 'host-7 (worker w-1) has taken it and has not told yet that it began, lease until 2026-01-01 12:00:30Z.',
+    })
+  })
+
+  it('was cut off, and how often before', () => {
+    const [reason] = reasons(held({ leaseUntil: now - 12_000, crashes: 2 }))
+    expect(reason).toMatchObject({
+      code: 'lapsed',
+      text: 'Its run was cut off: the lease of host-7 (worker w-1) ended 12 s ago, and it had been cut off 2 times before.',
+    })
+  })
+
+  it('was cancelled while it runs', () => {
+    expect(reasons(held({ runAt: now, cancelled: 'wrong order' }))[0]).toMatchObject({
+      code: 'stopping',
+      text: expect.stringContaining('(wrong order)'),
+    })
+  })
+})
+
+describe('an item that is held', () => {
+  const gate = (waiting: readonly string[], need = waiting.length) => ({
+    gate: { key: 'g', holds: 'i', need, of: 'success' as const, waiting },
+  })
+  const behind = view({ hold: { by: 'gate', key: 'g' }, dueAt: Number.POSITIVE_INFINITY })
+
+  it('names what it waits for, and how many of them must end', () => {
+    const members = new Map<string, ItemView | undefined>([
+      ['w-12', view({ status: 'running', head: { attempt: 2 } })],
+      ['w-13', view({ status: 'dead', ending: 'aborted', class: 'poison' })],
+      ['w-14', view({ status: 'success' })],
+    ])
+    expect(reasons(behind, { ...gate(['w-12', 'w-13', 'w-14'], 1), members })[0].text).toBe(
+      'It waits for w-12 (active, attempt 2), w-13 (dead: poison), w-14 (completed): 1 of them must succeed.',
+    )
+    expect(reasons(behind, { ...gate(['w-14']), members })[0]).toMatchObject({
+      text: 'It waits for w-14 (completed): it must succeed.',
+      remedy: 'It is freed by itself when that has. Ask why w-14 has not ended.',
+    })
+  })
+
+  it('says what has to be enqueued, and when it is freed at the latest', () => {
+    const until = view({ hold: { by: 'gate', key: 'g' }, dueAt: now + 60_000 })
+    const [reason] = reasons(until, gate(['a', 'b', 'c', 'd', 'e', 'f', 'g']))
+    expect(reason.text).toContain('e (not enqueued yet) and 2 more: all of them must succeed.')
+    expect(reason.text).toContain('At the latest it is freed at 2026-01-01 12:01:00Z.')
+    expect(reason.remedy).toMatch(/^Enqueue a, b, c, d, e, or cancel it\./)
+  })
+
+  it('tells a gate that is gone, a pause and a limit', () => {
+    expect(reasons(behind)[0].text).toContain('does not exist any more')
+    expect(reasons(view({ hold: { by: 'pause', key: 'queue:a:b' } }))[0]).toMatchObject({
+      code: 'paused',
+      text: 'The queue "a:b" is paused.',
+      remedy: 'Resume the queue "a:b": it gets its old place back.',
+    })
+    expect(reasons(view({ hold: { by: 'limit', key: 'tenant-3' } }))[0]).toMatchObject({
+      code: 'limit',
+      text: expect.stringContaining('"tenant-3"'),
+    })
+  })
+})
+
+describe('an item that has ended', () => {
+  it.each<[DeadEnding, RegExp]>([
+    ['exhausted', /Mend what it depends on/],
+    ['aborted', /cannot succeed as it is/],
+    ['expired', /deadline is then dropped/],
+    ['crashed', /took their process down/],
+    ['unroutable', /Deploy a worker that knows the type "mail"/],
+  ])('as %s has the remedy for that', (ending, remedy) => {
+    const [reason] = reasons(view({ status: 'dead', ending, class: 'poison', error: 'Error: x', endAt: now - 1_000 }))
+    expect(reason).toMatchObject({ code: 'dead', remedy: expect.stringMatching(remedy) })
+    expect(reason.text).toContain(`(${ending}, poison)`)
+  })
+
+  it('well, or because somebody wanted it so, is told so', () => {
+    expect(codes(view({ status: 'success', endAt: now }))).toEqual(['completed'])
+    expect(reasons(view({ status: 'dead', ending: 'cancelled', error: 'cancelled: no', endAt: now }))[0].text).toBe(
+      'It was cancelled at 2026-01-01 12:00:00Z, 0 ms ago (no).',
+    )
+  })
+})
+
+describe('who paused it', () => {
+  const entry = (at: number, what: string, who = 'ana') => ({ at, who, why: '', what })
+
+  it('is who began the pause that holds, not who repeated it or began an earlier one', () => {
+    const log = [
+      entry(5, 'pause queue a', 'bob'),
+      entry(4, 'pause queue a', 'ana'),
+      entry(3, 'resume queue a'),
+      entry(2, 'pause queue a', 'eve'),
+    ]
+    expect(pauseOf(log, 'queue', 'a')).toMatchObject({ at: 4, who: 'ana' })
+    expect(pauseOf(log, 'type', 'a')).toBeUndefined()
+    expect(pauseOf([], 'queue', 'a')).toBeUndefined()
+  })
+})
