@@ -1,0 +1,28 @@
+import { defineCommand } from '../command.js'
+import { EXIT } from '../exit.js'
+import { stepsOf } from '../views/next-steps.js'
+import { renderReasons } from '../views/reasons.js'
+
+export const explain = defineCommand({
+  name: 'explain',
+  summary: 'why an item does not run, the deciding reason first, each with what would help',
+  operands: '<id>',
+  atLeast: 1,
+  atMost: 1,
+  about: ['Ends with 1 if the backend knows no such item.'],
+  examples: [['millrace explain charge/o-3', 'why it is not done yet']],
+  async run({ screen, operands, isJson, typed, ops: open }) {
+    const id = operands[0]!
+    const ops = await open()
+    const reasons = await ops.explain(id)
+    if (isJson) screen.json({ id, reasons })
+    else {
+      const shown = reasons.map(async (reason) => ({
+        ...reason,
+        commands: (await stepsOf(reason.code, id, ops)).map((words) => typed(words)),
+      }))
+      screen.lines(renderReasons(await Promise.all(shown), screen.columns, screen.paint))
+    }
+    return reasons[0].code === 'unknown' ? EXIT.negative : EXIT.done
+  },
+})

@@ -1,0 +1,67 @@
+import { defineCommand } from '../command.js'
+import { EXIT } from '../exit.js'
+import { countText } from '../terminal/bar.js'
+import type { Cell } from '../terminal/table.js'
+import { classCell } from '../views/states.js'
+import { agoText } from '../views/times.js'
+
+const MOST = 50
+const LONGEST_ERROR = 300
+
+export const failures = defineCommand({
+  name: 'failures',
+  summary: 'dead and retrying items by what they failed of, the largest groups first',
+  about: ['Items with one fingerprint failed alike: list, redrive or discard them together by it.'],
+  flags: {
+    limit: {
+      kind: 'number',
+      value: '<n>',
+      short: 'n',
+      min: 1,
+      isWhole: true,
+      about: 'how many groups at most; default: 50',
+    },
+  },
+  examples: [
+    ['millrace failures', 'what goes wrong'],
+    ['millrace redrive fingerprint:5f3c… --canary', 'give one group another chance, carefully'],
+  ],
+  async run({ io, screen, flags, isJson, ops: open }) {
+    const ops = await open()
+    const groups = await ops.failures(flags.limit ?? MOST)
+    if (isJson) {
+      screen.json({ failures: groups })
+      return EXIT.done
+    }
+    if (groups.length === 0) {
+      screen.line('Nothing is dead, and nothing is retrying.')
+      return EXIT.done
+    }
+    const now = io.clock.now()
+    screen.table(
+      [
+        { title: 'dead', align: 'right' },
+        { title: 'retrying', align: 'right', spare: 1 },
+        { title: 'type', min: 8, spare: 0 },
+        { title: 'class', spare: 2 },
+        { title: 'first', spare: 5 },
+        { title: 'last', spare: 3 },
+        { title: 'fingerprint', min: 16 },
+        { title: 'one of them', min: 10, spare: 4 },
+        { title: 'error', min: 14 },
+      ],
+      groups.map((group): Cell[] => [
+        group.dead === 0 ? { text: '0', tone: 'dim' } : { text: countText(group.dead), tone: 'bad' },
+        group.retrying === 0 ? { text: '0', tone: 'dim' } : { text: countText(group.retrying), tone: 'warn' },
+        group.type,
+        classCell(group.class),
+        agoText(group.firstAt, now),
+        agoText(group.lastAt, now),
+        group.fingerprint,
+        group.sample.id,
+        group.sample.error.slice(0, LONGEST_ERROR),
+      ]),
+    )
+    return EXIT.done
+  },
+})

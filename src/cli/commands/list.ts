@@ -1,0 +1,45 @@
+import { defineCommand } from '../command.js'
+import { EXIT } from '../exit.js'
+import { FILTER_FLAGS, readFilters } from '../input/filters.js'
+import { ITEM_COLUMNS, itemCells } from '../views/items.js'
+
+const PAGE = 50
+
+export const list = defineCommand({
+  name: 'list',
+  summary: 'items by state, type, queue, tag, class, fingerprint, group or time, the newest first',
+  operands: '[filter …]',
+  atMost: 20,
+  about: [
+    'Filters are flags or words of a search: --state dead and state:dead mean the same. A state with at most one more filter is found by an index; further ones look through one page after the other. Payloads are never loaded.',
+  ],
+  flags: {
+    ...FILTER_FLAGS,
+    limit: { kind: 'number', value: '<n>', short: 'n', min: 1, isWhole: true, about: 'how many at most; default: 50' },
+    cursor: { kind: 'text', value: '<cursor>', about: 'go on where the last page ended' },
+  },
+  examples: [
+    ['millrace list state:dead type:charge', 'dead charges'],
+    ['millrace list --state dead --before 2h', 'what died more than two hours ago'],
+    ['millrace list --state retrying --limit 1000 --json | jq -r .items[].id', 'ids for a program'],
+  ],
+  async run({ io, screen, flags, operands, isJson, ops: open }) {
+    const { limit = PAGE, cursor } = flags
+    const query = readFilters(flags, operands, io.clock.now())
+    const ops = await open()
+    const page = await ops.list({ ...query, limit, ...(cursor === undefined ? {} : { cursor }) })
+    if (isJson) {
+      screen.json(page)
+      return EXIT.done
+    }
+    const now = io.clock.now()
+    if (page.items.length === 0) screen.line(page.next === undefined ? 'No item matches.' : 'None on this page.')
+    else
+      screen.table(
+        ITEM_COLUMNS,
+        page.items.map((item) => itemCells(item, now)),
+      )
+    if (page.next !== undefined) screen.note(`There are more: --cursor ${page.next}`)
+    return EXIT.done
+  },
+})

@@ -1,0 +1,31 @@
+import { defineCommand } from '../command.js'
+import { EXIT } from '../exit.js'
+import { clean } from '../terminal/clean.js'
+import { renderItem } from '../views/item.js'
+
+export const show = defineCommand({
+  name: 'show',
+  summary: 'one item: where it stands, every attempt, its life, and what it carries',
+  operands: '<id>',
+  atLeast: 1,
+  atMost: 1,
+  flags: { full: { kind: 'switch', about: 'all of its input and result, however long' } },
+  examples: [['millrace show charge/o-3', 'what became of it']],
+  async run({ io, screen, flags, operands, isJson, ops: open }) {
+    const id = operands[0]!
+    const ops = await open()
+    const item = await ops.item(id)
+    if (item === undefined) {
+      screen.note(
+        `The backend knows no item "${clean(id)}". Ended items are removed when they have been kept long enough.`,
+      )
+      return EXIT.negative
+    }
+    if (isJson) screen.json(item)
+    else {
+      const { columns, paint } = screen
+      screen.lines(renderItem(item, { now: io.clock.now(), columns, paint, isFull: flags.full }))
+    }
+    return EXIT.done
+  },
+})

@@ -1,0 +1,24 @@
+import type { At } from '../../core/time.js'
+import { parseDuration } from './duration.js'
+
+/** The largest instant that a Date can hold. */
+const LAST: At = 8_640_000_000_000_000
+
+/**
+ * `2026-01-31`, `2026-01-31T14:05:00Z`, epoch milliseconds, or a duration before now (`2h` is two hours ago). A time without
+ * a zone is UTC, as all times that are shown. Undefined: it is no instant.
+ */
+export function parseInstant(text: string, now: At): At | undefined {
+  if (/^\d{9,16}$/.test(text)) return Number(text) <= LAST ? Number(text) : undefined
+  const date = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\d:\d\d)?)?$/.exec(text)
+  if (date !== null) {
+    const [, day, time = '00:00', zone = 'Z'] = date
+    const at = Date.parse(`${day}T${time}${zone}`)
+    // A Date takes the 30th of February for the 2nd of March.
+    const midnight = Date.parse(`${day}T00:00Z`)
+    const isReal = !Number.isNaN(midnight) && new Date(midnight).toISOString().startsWith(day!)
+    return Number.isNaN(at) || !isReal ? undefined : at
+  }
+  const ago = parseDuration(text)
+  return ago === undefined || ago > now ? undefined : now - ago
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env node
+import { keepAlive } from '../core/keep-alive.js'
+import { endWith, onUncaught, processIo } from './process-io.js'
+import { secretHider } from './reach/secrets.js'
+import { renderError } from './report-error.js'
+import { runCli } from './run.js'
+import { plain } from './terminal/paint.js'
+
+const io = processIo()
+onUncaught((error) => {
+  const { argv, env } = process
+  // Whatever might hold a password: nobody knows any more which of them was the address.
+  const hide = [env['MILLRACE_BACKEND'], ...argv.flatMap((word) => [word, word.replace(/^--backend=/, '')])]
+    .filter((text) => text?.includes('://'))
+    .map(secretHider)
+    .reduce((all, one) => (text) => one(all(text)), secretHider(undefined))
+  const report = {
+    isJson: argv.includes('--json'),
+    isDebug: argv.includes('--debug'),
+    paint: plain,
+    hide,
+    help: undefined,
+  }
+  io.err.write(`${renderError(error, report).join('\n')}\n`)
+})
+// Our timers hold nothing open, and whoever waits for one has to.
+const release = keepAlive()
+void runCli(process.argv.slice(2), io).then((code) => {
+  release()
+  endWith(code)
+})

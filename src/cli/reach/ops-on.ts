@@ -1,0 +1,39 @@
+import type { Clock } from '../../core/clock.js'
+import type { StacksBackend } from '../../guild/stacks/backend.js'
+import type { Ops } from '../../ops/api.js'
+import type { Backend } from '../../ports/ports.js'
+
+/** What a command needs of a backend, beside the work on it. */
+export interface Needs {
+  /** The guild's documents, on the same database. */
+  readonly guild: boolean
+}
+
+/** What was opened on the way, closed in the opposite order. */
+export class Closers {
+  readonly #closers: (() => Promise<unknown>)[] = []
+
+  add(close: () => Promise<unknown>): void {
+    this.#closers.push(close)
+  }
+
+  async close(): Promise<void> {
+    for (const close of this.#closers.splice(0).reverse()) await close()
+  }
+}
+
+/** Opens ops on a backend, with the guild's documents where they are needed. Neither creates tables. */
+export async function opsOn(
+  backend: Backend,
+  clock: Clock,
+  { guild }: Needs,
+  closers: Closers,
+  stacksOn: () => Promise<StacksBackend>,
+): Promise<Ops> {
+  const { openOps } = await import('../../ops/index.js')
+  if (!guild) return openOps(backend, { clock })
+  const { openStacks } = await import('../../guild/stacks/stacks.js')
+  const stacks = await openStacks({ backend: await stacksOn(), clock })
+  closers.add(() => stacks.close())
+  return openOps(backend, { clock, stacks })
+}

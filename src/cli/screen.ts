@@ -1,0 +1,73 @@
+import type { Io, Sink } from './io.js'
+import { cleanJson } from './terminal/clean.js'
+import { type Paint, painterFor, plain } from './terminal/paint.js'
+import { type Cell, type Column, renderFacts, renderTable } from './terminal/table.js'
+import { cut } from './terminal/width.js'
+
+/** What commands write with: lines and tables for people on one stream, notes on the other, one document for programs. */
+export interface Screen {
+  readonly paint: Paint
+  /** How wide a line of the output may be. */
+  readonly columns: number
+  line(text?: string): void
+  lines(texts: readonly string[]): void
+  table(columns: readonly Column[], rows: readonly (readonly Cell[])[]): void
+  facts(facts: readonly (readonly [name: string, value: Cell | undefined])[]): void
+  /** The one document of `--json`, or one line of many. */
+  json(value: unknown, form?: 'document' | 'line'): void
+  /** What is about the run and not its result: on the other stream. */
+  note(text: string): void
+}
+
+export function openScreen({ out, err, env }: Pick<Io, 'out' | 'err' | 'env'>, mayColour: boolean): Screen {
+  const paint = mayColour ? painterFor(out.isTerminal, env) : plain
+  const columns = widthFor(out)
+  const lines = (texts: readonly string[]) => {
+    if (texts.length > 0) out.write(`${texts.join('\n')}\n`)
+  }
+  return {
+    paint,
+    columns,
+    line: (text = '') => lines([text]),
+    lines,
+    table: (heads, rows) => lines(renderTable(heads, rows, { columns, paint })),
+    facts: (facts) => lines(renderFacts(facts, { columns, paint })),
+    json: (value, form = 'document') => lines([jsonText(value, form)]),
+    note: (text) => err.write(`${text}\n`),
+  }
+}
+
+/** Paint and width of the stream that notes go to. */
+export function notesOf({ err, env }: Pick<Io, 'err' | 'env'>, mayColour: boolean): { paint: Paint; columns: number } {
+  return { paint: mayColour ? painterFor(err.isTerminal, env) : plain, columns: widthFor(err) }
+}
+
+/** A line that fills the last column makes some terminals wrap. */
+function widthFor(sink: Sink): number {
+  return sink.isTerminal ? Math.max(20, sink.columns - 1) : Infinity
+}
+
+/** JSON for programs: what JSON has no word for (an instant that never comes) is left out. */
+export function jsonText(value: unknown, form: 'document' | 'line'): string {
+  const text = JSON.stringify(
+    value,
+    (_key, one: unknown) => (typeof one === 'number' && !Number.isFinite(one) ? undefined : one),
+    form === 'document' ? 2 : 0,
+  )
+  return cleanJson(text)
+}
+
+/** Words wrapped to lines of that width, each begun with `indent`. */
+export function wrap(text: string, columns: number, indent = ''): string[] {
+  const room = Math.max(20, Math.min(columns, 100) - indent.length)
+  const lines: string[] = []
+  let line = ''
+  for (const word of text.split(/\s+/).filter((one) => one !== '')) {
+    if (line !== '' && line.length + 1 + word.length > room) {
+      lines.push(line)
+      line = word
+    } else line = line === '' ? word : `${line} ${word}`
+  }
+  if (line !== '') lines.push(line)
+  return lines.map((one) => cut(indent + one, columns))
+}

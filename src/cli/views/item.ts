@@ -1,0 +1,122 @@
+import type { At } from '../../core/time.js'
+import type { ItemReport } from '../../ops/api.js'
+import { durationText, instantText } from '../../ops/duration-text.js'
+import { counted } from '../terminal/bar.js'
+import { cleanLines } from '../terminal/clean.js'
+import type { Paint } from '../terminal/paint.js'
+import { type Cell, type Column, renderFacts, renderTable } from '../terminal/table.js'
+import { cut } from '../terminal/width.js'
+import { classCell, stateCell } from './states.js'
+import { instantAndAgo } from './times.js'
+
+interface View {
+  readonly now: At
+  readonly columns: number
+  readonly paint: Paint
+  /** All of the payload, however long. */
+  readonly isFull: boolean
+}
+
+const ATTEMPTS: readonly Column[] = [
+  { title: 'attempt', align: 'right' },
+  { title: 'started' },
+  { title: 'took', align: 'right' },
+  { title: 'class' },
+  { title: 'rule', min: 8, spare: 3 },
+  { title: 'worker', min: 8, spare: 2 },
+  { title: 'fingerprint', min: 8, spare: 4 },
+  { title: 'error', min: 12 },
+]
+const LIFE: readonly Column[] = [{ title: 'when' }, { title: 'what' }, { title: '', min: 12 }]
+/** More of a payload is only shown to those who want all of it. */
+const FOLDED_LINES = 20
+const FOLDED_CHARACTERS = 4_000
+
+/** One item: what it is, its runs, its life, and what it carries. */
+export function renderItem(item: ItemReport, view: View): string[] {
+  const { columns, paint } = view
+  const lines = [...renderFacts(factsOf(item, view.now), { columns, paint })]
+  if (item.attempts.length > 0) {
+    const rows = item.attempts.map((one): Cell[] => [
+      String(one.attempt),
+      instantText(Math.round(one.startedAt)),
+      durationText(one.endedAt - one.startedAt),
+      one.class === undefined && one.error === undefined ? { text: 'success', tone: 'good' } : classCell(one.class),
+      one.rule ?? '',
+      one.worker,
+      one.fingerprint ?? '',
+      one.error ?? '',
+    ])
+    lines.push('', paint('title', 'Attempts'), ...renderTable(ATTEMPTS, rows, { columns, paint }))
+  }
+  if (item.life.length > 0) {
+    const rows = item.life.map((one): Cell[] => [instantText(Math.round(one.at)), one.what, one.text])
+    lines.push('', paint('title', 'Life'), ...renderTable(LIFE, rows, { columns, paint }))
+  }
+  if (item.input !== undefined) lines.push('', paint('title', 'Input'), ...renderPayload(item.input, view))
+  if (item.result !== undefined) lines.push('', paint('title', 'Result'), ...renderPayload(item.result, view))
+  return lines
+}
+
+function factsOf(item: ItemReport, now: At): [string, Cell | undefined][] {
+  const { envelope, hold, group } = item
+  const ended = [item.ending, item.class].filter((word) => word !== undefined).join(', ')
+  const list = (ids: readonly string[] | undefined) =>
+    ids === undefined || ids.length === 0 ? undefined : ids.join(', ')
+  return [
+    ['id', { text: item.id, tone: 'name' }],
+    ['type', item.type],
+    ['state', stateCell(item.state)],
+    ['ended as', ended === '' ? undefined : ended],
+    ['error', item.error],
+    ['queue', item.queue],
+    ['attempt', String(envelope.attempt)],
+    ['priority', envelope.priority === 0 ? undefined : String(envelope.priority)],
+    ['tags', list(envelope.tags)],
+    ['enqueued', instantAndAgo(envelope.queueAt, now)],
+    ['due', instantAndAgo(item.dueAt, now)],
+    ['deadline', instantAndAgo(envelope.deadline, now)],
+    ['started', instantAndAgo(item.runAt, now)],
+    ['held by', item.holder],
+    ['lease until', instantAndAgo(item.leaseUntil, now)],
+    ['ended', instantAndAgo(item.endAt, now)],
+    ['stands aside', hold === undefined ? undefined : `${hold.by} ${hold.key}`],
+    ['waits for', list(item.waitsFor)],
+    ['to be cancelled', item.cancelled === undefined ? undefined : item.cancelled || 'no reason was given'],
+    ['progress', item.progress],
+    ['lapsed leases', item.lapses ? `${item.lapses}, of which ${item.crashes ?? 0} had started` : undefined],
+    ['redriven', envelope.redrives ? counted(envelope.redrives, 'time') : undefined],
+    ['parent', envelope.parent],
+    ['children', list(item.children)],
+    ['group', groupText(envelope.groupId, group)],
+  ]
+}
+
+function groupText(id: string, group: ItemReport['group']): string {
+  if (group === undefined) return id
+  return `${id} (${group.open} open${group.value === undefined ? '' : `, value ${group.value}`})`
+}
+
+/** A payload, indented if it is JSON, and folded if it is long. */
+function renderPayload(text: string, { columns, paint, isFull }: Pick<View, 'columns' | 'paint' | 'isFull'>): string[] {
+  const pretty = indented(isFull ? text : text.slice(0, FOLDED_CHARACTERS), text)
+  const lines = cleanLines(pretty).split('\n')
+  const shown = isFull ? lines : lines.slice(0, FOLDED_LINES).map((line) => cut(line, columns - 2))
+  const isCut = !isFull && (text.length > FOLDED_CHARACTERS || lines.length > FOLDED_LINES)
+  return [
+    ...shown.map((line) => `  ${line}`),
+    ...(isCut
+      ? [paint('dim', cut(`  … ${counted(text.length, 'character')} in all; --full shows them`, columns))]
+      : []),
+  ]
+}
+
+function indented(shown: string, whole: string): string {
+  // What was cut is no JSON any more, and what is large takes long to parse for nothing.
+  if (shown.length < whole.length) return shown
+  try {
+    return JSON.stringify(JSON.parse(whole), null, 2)
+  } catch {
+    return shown
+  }
+}

@@ -1,0 +1,51 @@
+import type { At } from '../../core/time.js'
+import type { ItemLine } from '../../ops/api.js'
+import type { Cell, Column } from '../terminal/table.js'
+import { classCell, stateCell } from './states.js'
+import { agoText } from './times.js'
+
+/** More of an error is for `show`. */
+const LONGEST_ERROR = 300
+
+export const ITEM_COLUMNS: readonly Column[] = [
+  { title: 'id', min: 14 },
+  { title: 'state' },
+  { title: 'type', min: 8 },
+  { title: 'queue', min: 6, spare: 3 },
+  { title: 'attempt', align: 'right', spare: 2 },
+  { title: 'when', spare: 1 },
+  { title: 'class', spare: 4 },
+  { title: 'error', min: 12 },
+]
+
+/** An item in one line. `when` is what matters in its state: its end, its next run, how long it runs or waits. */
+export function itemCells(item: ItemLine, now: At): Cell[] {
+  const { envelope } = item
+  return [
+    item.id,
+    stateCell(item.state),
+    item.type,
+    item.queue ?? 'default',
+    String(envelope.attempt),
+    whenText(item, now),
+    classCell(item.class),
+    (item.error ?? '').slice(0, LONGEST_ERROR),
+  ]
+}
+
+function whenText(item: ItemLine, now: At): string {
+  switch (item.state) {
+    case 'completed':
+    case 'dead':
+    case 'cancelled':
+      return agoText(item.endAt, now)
+    case 'scheduled':
+    case 'retrying':
+      return agoText(item.dueAt, now)
+    case 'active':
+      return agoText(item.runAt, now)
+    case 'waiting':
+    case 'blocked':
+      return agoText(item.envelope.queueAt, now)
+  }
+}

@@ -1,0 +1,24 @@
+import type { FailureClass } from '../../core/failure.js'
+import type { ItemStateWord } from '../../ports/words.js'
+import type { Tone } from '../terminal/paint.js'
+import type { Cell } from '../terminal/table.js'
+
+const TONES: Readonly<Record<ItemStateWord, Tone>> = {
+  waiting: 'plain',
+  scheduled: 'dim',
+  retrying: 'warn',
+  blocked: 'warn',
+  active: 'busy',
+  completed: 'good',
+  dead: 'bad',
+  cancelled: 'dim',
+}
+
+export function stateCell(state: ItemStateWord): Cell {
+  return { text: state, tone: TONES[state] }
+}
+
+export function classCell(of: FailureClass | undefined): Cell {
+  if (of === undefined) return ''
+  return { text: of, tone: of === 'poison' || of === 'invalidForState' ? 'bad' : 'plain' }
+}

@@ -1,0 +1,496 @@
+import { readFileSync } from 'node:fs'
+import { createWork, defineWork, type MemoryBackend, memoryBackend, PoisonError } from 'millrace'
+import type { ActionReport, Ops } from 'millrace/ops'
+import { FakeClock } from 'millrace/testing'
+import { describe, expect, it } from 'vitest'
+import { COMMANDS } from '../../src/cli/commands/index.js'
+import { widthOf } from '../../src/cli/terminal/width.js'
+import { Bench } from './support.js'
+
+/** Dead, completed and scheduled items, as a small system leaves them behind. */
+async function worked(): Promise<{ backend: MemoryBackend; dead: string[] }> {
+  const backend = memoryBackend()
+  const broken = defineWork('broken', ({ n }: { n: number }) => {
+    throw new PoisonError(`no such thing: \u001b[31m${n}`)
+  })
+  const fine = defineWork('fine', (_: { n: number }, ctx) => ctx.result('ok'))
+  const work = createWork({ backend, work: [broken, fine] as const })
+  const many = await work.enqueueMany([broken({ n: 1 }), broken({ n: 2 }), broken({ n: 3 })], { tags: ['import-12'] })
+  await Promise.all([...many.map((one) => one.group()), work.enqueue(fine({ n: 4 })).group()])
+  await work.enqueue(fine({ n: 5 }), { delay: 3_600_000 }).accepted()
+  await work.stop()
+  return { backend, dead: many.map(({ id }) => id) }
+}
+
+describe('help', () => {
+  it('lists every command, and ends with 0 only if it was asked for', async () => {
+    const bench = new Bench()
+    const { code, out } = await bench.said('--help')
+    expect(code).toBe(0)
+    for (const { name } of COMMANDS) expect(out).toContain(`  ${name} `)
+    expect((await bench.said()).code).toBe(2)
+  })
+
+  it.each(COMMANDS.map(({ name }) => name))('of %s shows its flags and an example, and fits', async (name) => {
+    const bench = new Bench({ terminal: { columns: 80, rows: 24 }, env: { NO_COLOR: '1' } })
+    const { code, out } = await bench.said(name, '--help')
+    expect(code).toBe(0)
+    expect(out).toMatch(/Examples?\n {2}(npx )?millrace /)
+    for (const flag of Object.keys(COMMANDS.find((one) => one.name === name)!.flags)) expect(out).toContain(`--${flag}`)
+    for (const line of out.split('\n').filter((one) => !one.startsWith('  millrace')))
+      expect(widthOf(line)).toBeLessThanOrEqual(80)
+  })
+
+  it('is there for whoever types help', async () => {
+    const bench = new Bench()
+    expect(await bench.said('help')).toEqual(await bench.said('--help'))
+    expect(await bench.said('help', 'list')).toEqual(await bench.said('list', '--help'))
+    expect((await bench.said('help', 'lst')).err).toContain('Did you mean "list"?')
+  })
+
+  it('knows the version', async () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+    expect(await new Bench().said('--version')).toEqual({ code: 0, out: `${version}\n`, err: '' })
+  })
+})
+
+describe('looking', () => {
+  it('shows what stands where', async () => {
+    const { backend } = await worked()
+    const bench = new Bench({ backend })
+    const { code, out } = await bench.said('overview')
+    expect(code).toBe(0)
+    expect(out).toMatch(/default +broken .* 3 /)
+    expect(out).toContain('0 live workers')
+    expect(await bench.json('overview')).toMatchObject({ rows: [{ type: 'broken' }, { type: 'fine' }] })
+  })
+
+  it('lists by flags and by a search alike, page by page', async () => {
+    const { backend } = await worked()
+    const bench = new Bench({ backend })
+    const first = (await bench.json('list', 'state:dead', '--limit', '2')) as { items: { id: string }[]; next: string }
+    expect(first.items).toHaveLength(2)
+    const second = (await bench.json('list', '--state', 'dead', '--limit', '2', '--cursor', first.next)) as typeof first
+    expect(second.items).toHaveLength(1)
+    expect((await bench.said('list', 'type:none')).out).toBe('No item matches.\n')
+    const { out, err } = await bench.said('list', 'state:dead', '-n', '2')
+    expect(out.split('\n')).toHaveLength(4)
+    expect(err).toMatch(/^There are more: --cursor /)
+  })
+
+  it('never passes on the control characters of an error', async () => {
+    const { backend, dead } = await worked()
+    const bench = new Bench({ backend, terminal: { columns: 200, rows: 50 }, env: { NO_COLOR: '1' } })
+    for (const args of [['list', 'state:dead'], ['failures'], ['show', dead[0]!], ['explain', dead[0]!]]) {
+      const { out } = await bench.said(...args)
+      expect(out).toContain('such thing: ␛[31m')
+      expect(out).not.toContain('\u001b')
+      expect((await bench.said(...args, '--json')).out).not.toContain('\u001b')
+    }
+  })
+
+  it('fits the terminal, whatever it is about', async () => {
+    const { backend, dead } = await worked()
+    for (const columns of [30, 60, 100]) {
+      const bench = new Bench({ backend, terminal: { columns, rows: 24 }, env: { NO_COLOR: '1' } })
+      for (const args of [['overview'], ['list'], ['failures'], ['workers'], ['show', dead[0]!], ['explain', dead[0]!]])
+        for (const line of (await bench.said(...args)).out.split('\n').filter((one) => !/^ +millrace /.test(one)))
+          expect(widthOf(line)).toBeLessThanOrEqual(columns)
+    }
+  })
+
+  it('says no with 1 where there is nothing', async () => {
+    const bench = new Bench()
+    expect(await bench.said('show', 'nobody')).toMatchObject({ code: 1, out: '' })
+    expect((await bench.said('explain', 'nobody')).code).toBe(1)
+    expect(await bench.said('proceed', 'nothing')).toMatchObject({ code: 1, out: '' })
+  })
+
+  it('previews a failure', async () => {
+    const bench = new Bench()
+    expect(await bench.json('preview', 'charge', '{"status":422}')).toMatchObject({ class: 'poison', rule: 'http-422' })
+    const { out } = await bench.said('preview', 'charge', 'boom', '--attempts', '2', '--base', '1s', '--jitter', '0')
+    expect(out).toContain('      2  1 s')
+  })
+
+  it('colours a terminal, and nothing else', async () => {
+    const { backend } = await worked()
+    const terminal = { columns: 100, rows: 24 }
+    expect((await new Bench({ backend, terminal }).said('list')).out).toContain('\u001b[31mdead\u001b[39m')
+    expect((await new Bench({ backend, terminal }).said('list', '--no-color')).out).not.toContain('\u001b')
+    expect((await new Bench({ backend }).said('list')).out).not.toContain('\u001b')
+  })
+})
+
+describe('acting', () => {
+  it('asks with the count, and takes only yes for yes', async () => {
+    const { backend } = await worked()
+    const terminal = { columns: 80, rows: 24 }
+    for (const answer of ['', 'n', 'yesterday', 'no']) {
+      const bench = new Bench({ backend, terminal, answer })
+      expect(await bench.said('redrive', '--all')).toMatchObject({ code: 1, out: '' })
+      expect(bench.asked).toEqual(['redrive 3 items? [y/N] '])
+    }
+    const { out, code } = await new Bench({ backend, terminal, answer: 'Y' }).said('redrive', '--all')
+    expect([code, out]).toEqual([0, 'Redrove 3 items.\n'])
+  })
+
+  it('needs --yes where nobody can be asked, and has done nothing then', async () => {
+    const { backend } = await worked()
+    const bench = new Bench({ backend })
+    const { code, err } = await bench.said('discard', 'state:dead')
+    expect(code).toBe(2)
+    expect(err).toContain('discard would take 3 items. Nobody is there to be asked: say --yes')
+    expect(await bench.json('list', 'state:dead')).toMatchObject({ items: [{}, {}, {}] })
+  })
+
+  it('only counts with --dry-run', async () => {
+    const { backend } = await worked()
+    const bench = new Bench({ backend })
+    expect((await bench.said('redrive', 'type:broken', '--dry-run')).out).toBe(
+      'redrive would take 3 items (type:broken).\n',
+    )
+    expect(await bench.json('list', 'state:dead')).toMatchObject({ items: [{}, {}, {}] })
+  })
+
+  it('takes one item by its id without asking, but never throws one away unasked', async () => {
+    const { backend, dead } = await worked()
+    const bench = new Bench({ backend })
+    expect((await bench.said('redrive', dead[0]!)).out).toBe('Redrove 1 item.\n')
+    expect((await bench.said('discard', dead[1]!)).code).toBe(2)
+    expect((await bench.said('discard', dead[1]!, '--yes')).out).toBe('Discarded 1 item.\n')
+  })
+
+  it('writes who and why into the log', async () => {
+    const { backend, dead } = await worked()
+    const bench = new Bench({ backend })
+    await bench.run('redrive', dead[0]!, '--why', 'mended')
+    await bench.run('pause', 'queue', 'bulk', '--who', 'grace')
+    expect(await bench.json('log')).toMatchObject({
+      log: [
+        { who: 'grace', what: 'pause queue bulk' },
+        { who: 'ada@bench', why: 'mended' },
+      ],
+    })
+  })
+
+  it.each([
+    [['redrive'], 'Which items?'],
+    [['redrive', '--all', 'type:x'], 'Either a search, or --all'],
+    [['redrive', 'a', 'b'], 'One id at a time'],
+    [['redrive', 'a', 'type:x'], 'Either an id, or a search'],
+    [['pause', 'queu', 'x'], 'Did you mean "queue"?'],
+    [['pause', 'queue'], 'Something is missing: millrace pause queue|type <name>'],
+    [['show', 'a', 'b'], '"b" is too much'],
+    [['demo', '--json'], 'demo is for people'],
+  ])('%j is a usage error', async (args, message) => {
+    const { code, err, out } = await new Bench().said(...args)
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toContain(message)
+  })
+
+  it('pauses, shows it, and resumes', async () => {
+    const bench = new Bench()
+    expect((await bench.said('pause', 'type', 'charge')).out).toBe('Paused type charge.\n')
+    expect((await bench.said('overview')).out).toContain('paused: type charge')
+    expect((await bench.said('resume', 'type', 'charge')).out).toBe('Resumed type charge.\n')
+    expect((await bench.said('overview')).out).not.toContain('paused')
+  })
+})
+
+/** Ops whose one action takes as long as the test wants. */
+function slowOps(done = 500): { ops: Ops; goOn: () => void; wasStopped: () => boolean } {
+  const report: ActionReport = {
+    id: 'act-1',
+    verb: 'redrive',
+    target: {},
+    who: 'ada',
+    why: '',
+    startedAt: 0,
+    total: 1_000,
+    done,
+    passed: 0,
+    state: 'running',
+  }
+  let release = () => {}
+  let wasStopped = false
+  const redrive: Ops['redrive'] = async (_what, { dryRun, onProgress, signal }) => {
+    if (dryRun === true) return { ...report, done: 0 }
+    onProgress?.(report)
+    await new Promise<void>((resolve) => {
+      release = resolve
+    })
+    wasStopped = signal?.aborted === true
+    return wasStopped
+      ? { ...report, state: 'stopped', because: 'it was told to stop' }
+      : { ...report, done: 1_000, state: 'done' }
+  }
+  return { ops: { redrive } as unknown as Ops, goOn: () => release(), wasStopped: () => wasStopped }
+}
+
+describe('an action over many', () => {
+  it('shows a bar on a terminal, and takes it away', async () => {
+    const { ops, goOn } = slowOps()
+    const bench = new Bench({ ops, terminal: { columns: 80, rows: 24 }, env: { NO_COLOR: '1' } })
+    const running = bench.run('redrive', '--all', '--yes')
+    await expect.poll(() => bench.err.text).toContain('50%  500 of 1,000')
+    goOn()
+    expect(await running).toBe(0)
+    expect(bench.err.text.endsWith('\r\u001b[K')).toBe(true)
+    expect(bench.out.text).toBe('Redrove 1,000 items.\n')
+  })
+
+  it('stops after the page when it is interrupted, and says how to go on', async () => {
+    const { ops, goOn, wasStopped } = slowOps()
+    const bench = new Bench({ ops })
+    const running = bench.run('redrive', '--all', '--yes')
+    await bench.listened()
+    bench.interrupt()
+    expect(bench.err.text).toContain('Stopping after this page')
+    goOn()
+    expect(await running).toBe(1)
+    expect(wasStopped()).toBe(true)
+    expect(bench.out.text).toBe(
+      'Redrove 500 of 1,000 items.\nIt stopped before its end: it was told to stop.\nGo on with: millrace proceed act-1\n',
+    )
+  })
+
+  it('leaves at once when it is interrupted twice', async () => {
+    const { ops, goOn } = slowOps()
+    const bench = new Bench({ ops })
+    const running = bench.run('redrive', '--all', '--yes')
+    await bench.listened()
+    bench.interrupt()
+    expect(bench.exits).toEqual([])
+    bench.interrupt()
+    expect(bench.exits).toEqual([130])
+    goOn()
+    await running
+  })
+})
+
+describe('a canary', () => {
+  it('shows what it waits for, and for how long', async () => {
+    const clock = new FakeClock()
+    const { ops, goOn } = slowOps(1)
+    const bench = new Bench({ clock, ops, terminal: { columns: 100, rows: 24 }, env: { NO_COLOR: '1' } })
+    const running = bench.run('redrive', '--all', '--yes', '--canary')
+    await expect.poll(() => bench.err.text).toContain('0%  1 of 1,000')
+    expect(bench.err.text).not.toContain('waits')
+    await clock.advance(7_000)
+    expect(bench.err.text).toContain('1 of 1,000  waits for those sent ahead to end, 7 s\u001b[K')
+    goOn()
+    expect(await running).toBe(0)
+    const before = bench.err.text
+    await clock.advance(7_000)
+    expect(bench.err.text).toBe(before)
+  })
+
+  it('says so in a log, too', async () => {
+    const clock = new FakeClock()
+    const { ops, goOn } = slowOps(1)
+    const bench = new Bench({ clock, ops })
+    const running = bench.run('redrive', '--all', '--yes', '--canary')
+    await bench.listened()
+    await clock.advance(21_000)
+    expect(bench.err.text).toBe(
+      'redrive: 1 of 1,000; waits for those sent ahead to end, 10 s\nredrive: 1 of 1,000; waits for those sent ahead to end, 20 s\n',
+    )
+    goOn()
+    await running
+  })
+})
+
+describe('commands to copy', () => {
+  /** The lines below a remedy, run as they stand. */
+  async function pasted(bench: Bench, ...args: string[]): Promise<readonly (readonly [string, number])[]> {
+    const { out } = await bench.said(...args)
+    const lines = [...out.matchAll(/^ +millrace (.*)$/gm)].map(([, words = '']) => words)
+    const ended: [string, number][] = []
+    for (const line of lines) {
+      const words = line.split(' ')
+      ended.push([words[0]!, (await bench.said(...words, ...(words[0] === 'discard' ? ['--yes'] : []))).code])
+    }
+    return ended
+  }
+
+  it('stand below every reason, and do what it says', async () => {
+    const { backend, dead } = await worked()
+    const bench = new Bench({ backend })
+    const { items } = (await bench.json('list', 'state:scheduled')) as { items: { id: string }[] }
+    // The second finds it redriven already: what was true a moment ago.
+    expect(await pasted(bench, 'explain', dead[0]!)).toEqual([
+      ['redrive', 0],
+      ['discard', 1],
+    ])
+    // Whoever stopped is alive no more, which is a further reason.
+    expect((await pasted(bench, 'explain', items[0]!.id)).slice(0, 2)).toEqual([
+      ['run-now', 0],
+      ['cancel', 0],
+    ])
+    await bench.run('pause', 'type', 'broken')
+    expect(await pasted(bench, 'explain', dead[0]!)).toContainEqual(['resume', 0])
+    expect((await bench.said('overview')).out).not.toContain('paused')
+  })
+
+  it('stand below the findings of doctor', async () => {
+    const { backend } = await worked()
+    const bench = new Bench({ backend })
+    await bench.run('pause', 'queue', 'default')
+    await bench.run('redrive', '--all', '--yes')
+    expect(await pasted(bench, 'doctor')).toContainEqual(['resume', 0])
+    expect((await bench.said('overview')).out).not.toContain('paused')
+  })
+})
+
+describe('a schedule that is over', () => {
+  it('has no next fire, instead of one at the end of time', async () => {
+    const over = { name: 'sourdough', spec: 'next()', nextAt: 8_640_000_000_000_000, fires: [], changes: [] }
+    const bench = new Bench({ ops: { schedules: async () => [over] } as unknown as Ops })
+    const { out } = await bench.said('schedules')
+    expect(out).toMatch(/sourdough +never +it is over/)
+    expect(out).not.toContain('275760')
+  })
+})
+
+describe('a telephone', () => {
+  it('shows what waits and what is dead, and fingerprints whole', async () => {
+    const { backend } = await worked()
+    const bench = new Bench({ backend, terminal: { columns: 40, rows: 12 }, env: { NO_COLOR: '1' } })
+    expect((await bench.said('overview')).out).toMatch(/^queue +type +waiting +.*dead$/m)
+    const { failures } = (await bench.json('failures')) as { failures: { fingerprint: string }[] }
+    expect((await bench.said('failures')).out).toContain(` ${failures[0]!.fingerprint} `)
+    for (const line of (await bench.said('doctor')).out.split('\n')) expect(widthOf(line)).toBeLessThan(40)
+  })
+})
+
+describe('overview --watch', () => {
+  it('prints a block for each look where there is no terminal', async () => {
+    const clock = new FakeClock()
+    const bench = new Bench({ clock })
+    const running = bench.run('overview', '--watch', '--interval', '1s', '--times', '3')
+    await clock.advance(5_000)
+    expect(await running).toBe(0)
+    expect(bench.out.text.match(/There is no work here/g)).toHaveLength(3)
+    expect(bench.out.text).not.toContain('\u001b')
+  })
+
+  it('prints one line of JSON for each look', async () => {
+    const clock = new FakeClock()
+    const bench = new Bench({ clock })
+    const running = bench.run('overview', '--watch', '--json', '--times', '2')
+    await clock.advance(5_000)
+    await running
+    const lines = bench.out.text.trimEnd().split('\n')
+    expect(lines.map((line) => (JSON.parse(line) as { rows: unknown }).rows)).toEqual([[], []])
+  })
+
+  it('draws in place on a terminal, follows its size, and leaves it as it was', async () => {
+    const clock = new FakeClock()
+    const bench = new Bench({ clock, terminal: { columns: 60, rows: 10 } })
+    const running = bench.run('overview', '--watch')
+    await expect.poll(() => bench.out.text).toContain('\u001b[?1049h')
+    await expect.poll(() => bench.isKeyboardFree).toBe(false)
+    expect(bench.out.text).toContain('q ends')
+    const drawn = () => bench.out.text.split('\u001b[H').length - 1
+    const before = drawn()
+    bench.resize(40, 8)
+    expect(drawn()).toBe(before + 1)
+    await clock.advance(2_000)
+    expect(drawn()).toBeGreaterThan(before + 1)
+    bench.press('x')
+    bench.press('q')
+    expect(await running).toBe(0)
+    expect(bench.out.text).toContain('\u001b[?25h\u001b[?1049l')
+    expect(bench.isKeyboardFree).toBe(true)
+    // What was seen last is still to be read afterwards.
+    expect(bench.out.text.split('\u001b[?1049l')[1]).toContain('There is no work here')
+  })
+
+  it.each([
+    ['an interrupt', (bench: Bench) => bench.interrupt()],
+    ['nobody who reads', (bench: Bench) => bench.closed.abort()],
+  ])('ends with %s', async (_, end) => {
+    const bench = new Bench({ clock: new FakeClock() })
+    const running = bench.run('overview', '--watch')
+    await expect.poll(() => bench.out.text).toContain('There is no work here')
+    end(bench)
+    expect(await running).toBe(0)
+  })
+
+  it('shows a look that failed, and goes on', async () => {
+    const clock = new FakeClock()
+    let looks = 0
+    const empty = { at: 0, rows: [], workers: [], paused: { queues: [], types: [] } }
+    const overview = async () => {
+      looks += 1
+      if (looks === 2) throw new Error('the line is cut')
+      return empty
+    }
+    const bench = new Bench({ clock, ops: { overview } as unknown as Ops })
+    const running = bench.run('overview', '--watch', '--times', '3')
+    await clock.advance(10_000)
+    expect(await running).toBe(0)
+    expect(bench.err.text).toBe('millrace: The last look failed: the line is cut\n')
+  })
+})
+
+describe('doctor', () => {
+  it('ends with 0 where all is sound, and with 1 where it found something', async () => {
+    expect(await new Bench().said('doctor')).toMatchObject({ code: 0, out: expect.stringContaining('All is sound.') })
+    const bench = new Bench({ facts: { storage: [{ part: 'work', version: 0, minReader: 0, latest: 1 }] } })
+    expect((await bench.said('doctor')).code).toBe(1)
+    expect(await bench.json('doctor')).toMatchObject({ isSound: false, findings: [{ code: 'no-tables' }] })
+  })
+})
+
+describe('migrate --dry-run', () => {
+  it.each([
+    [{ version: 1, minReader: 1 }, 0, 'Nothing is pending.'],
+    [{ version: 0, minReader: 0 }, 1, 'work: no tables yet, would be 1'],
+    [{ version: 9, minReader: 9 }, 3, 'programs of version 9 or later can read them'],
+  ])('of %j ends with %i', async (found, code, says) => {
+    const bench = new Bench({ facts: { storage: [{ part: 'work', latest: 1, ...found }] } })
+    const ended = await bench.said('migrate', '--dry-run')
+    expect(ended.code).toBe(code)
+    expect(ended.out + ended.err).toContain(says)
+  })
+})
+
+describe('an error', () => {
+  const failing = (error: unknown) => new Bench({ ops: { overview: () => Promise.reject(error) } as unknown as Ops })
+
+  it('is one sentence, without a stack trace unless somebody debugs', async () => {
+    const bench = failing(new Error('the disk\nis \u001b[1mfull'))
+    const { code, err } = await bench.said('overview')
+    expect([code, err]).toEqual([3, 'millrace: the disk\nis ␛[1mfull\n'])
+    expect((await bench.said('overview', '--debug')).err).toMatch(/\n {4}at /)
+  })
+
+  it('is JSON for programs', async () => {
+    const { err, out } = await failing(new Error('x')).said('overview', '--json')
+    expect(out).toBe('')
+    expect(JSON.parse(err)).toEqual({ error: { code: 'FAILED', message: 'x' } })
+  })
+
+  it('of the network says what is meant', async () => {
+    const error = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED', address: '::1', port: 5432 })
+    expect((await failing(error).said('overview')).err).toContain('nobody listens there (ECONNREFUSED ::1 5432)')
+    const host = Object.assign(new Error('x'), { code: 'ENOTFOUND', syscall: 'getaddrinfo', hostname: 'db.invalid' })
+    expect((await failing(host).said('overview')).err).toContain(
+      'there is no such host (ENOTFOUND getaddrinfo db.invalid)',
+    )
+    const both = Object.assign(new AggregateError([error], ''), {})
+    expect((await failing(both).said('overview')).err).toContain('nobody listens there')
+  })
+
+  it('about an action says how those that there are can be seen', async () => {
+    expect((await new Bench().said('proceed', 'x')).err).toContain('Help: millrace actions')
+  })
+
+  it('never shows a password', async () => {
+    const bench = failing(new Error('cannot use postgres://ada:geheim@h/d with geheim'))
+    const { err } = await bench.said('overview', '--backend', 'postgres://ada:geheim@h/d', '--debug')
+    expect(err).not.toContain('geheim')
+  })
+})

@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { createWork, defineWork, PoisonError } from 'millrace'
+import { sqliteBackend } from 'millrace/sqlite'
+import { root } from '../../scripts/lib/root.mjs'
+
+/** The command as the build made it. */
+export const MAIN = join(root, 'dist', 'cli', 'main.js')
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs the command in a process of its own. `whileRunning` may disturb it. */
+export function millrace(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  whileRunning: (child: { kill(signal: NodeJS.Signals): void; err(): string }) => void | Promise<void> = () => {},
+): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [MAIN, ...args], {
+      env: { ...process.env, NO_COLOR: '', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let out = ''
+    let err = ''
+    child.stdout.on('data', (data) => {
+      out += String(data)
+    })
+    child.stderr.on('data', (data) => {
+      err += String(data)
+    })
+    child.once('error', reject)
+    child.once('close', (code, signal) => resolve({ code, signal, out, err }))
+    // What it throws must fail the test, and not wait for the process.
+    Promise.resolve(whileRunning({ kill: (signal) => void child.kill(signal), err: () => err })).catch(
+      (error: unknown) => {
+        child.kill('SIGKILL')
+        reject(error)
+      },
+    )
+  })
+}
+
+/** A file with so many dead items of type `broken`, and one that succeeded. */
+export async function fileWithDead(file: string, count: number): Promise<void> {
+  const backend = sqliteBackend({ file })
+  const broken = defineWork('broken', ({ n }: { n: number }) => {
+    throw new PoisonError(`no such thing \u001b]0;owned\u0007 as ${n % 3}`)
+  })
+  const fine = defineWork('fine', (_: { n: number }, ctx) => ctx.result('ok'))
+  const work = createWork({ backend, work: [broken, fine] as const })
+  const handles = await work.enqueueMany(Array.from({ length: count }, (_, n) => broken({ n })))
+  await Promise.all([...handles.map((one) => one.group()), work.enqueue(fine({ n: 0 })).group()])
+  await work.stop()
+  await backend.close()
+}

@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fileWithDead, MAIN } from './fixtures.js'
+import { noTerminal, Terminal } from './terminal.js'
+
+const DEAD = 1_500
+const COMMAND = `'${process.execPath}' '${MAIN}'`
+
+let folder = ''
+let terminal: Terminal
+
+beforeAll(async () => {
+  if (noTerminal !== undefined) return
+  folder = mkdtempSync(join(tmpdir(), 'millrace-terminal-'))
+  const file = join(folder, 'work.db')
+  await fileWithDead(file, DEAD)
+  terminal = new Terminal('cli')
+  terminal.open(100, 30, { MILLRACE_BACKEND: `sqlite:${file}`, millrace: COMMAND })
+  // A word that people type, instead of a line that wraps.
+  await terminal.type(`millrace() { ${COMMAND} "$@"; echo "ended with $?"; }; clear`)
+  await terminal.shows('ready>')
+})
+
+afterAll(() => {
+  terminal?.close()
+  if (folder !== '') rmSync(folder, { recursive: true, force: true })
+})
+
+/** What a person would say about the screen, in a terminal that is empty before. */
+async function types(line: string): Promise<void> {
+  await terminal.type('clear')
+  // What is typed before the screen is empty would be cleared away with the rest.
+  await terminal.shows(/^ready>\s*$/)
+  await terminal.type(line)
+}
+
+describe.skipIf(noTerminal !== undefined)('at a terminal', () => {
+  it('the live overview is drawn in place, follows the size, and q ends it', async () => {
+    await types('millrace overview --watch --interval 200ms')
+    const seen = await terminal.shows('q ends')
+    expect(seen).toMatch(/default +broken .* 1,500 /)
+    expect(seen).not.toContain('ready>')
+
+    await terminal.resize(60, 20)
+    await expect
+      .poll(async () =>
+        (await terminal.screen()).split('\n').some((line) => line.includes('broken') && line.length <= 60),
+      )
+      .toBe(true)
+    await terminal.resize(100, 30)
+
+    await terminal.press('q')
+    // The screen of before is back, with what was seen last below the command.
+    const after = await terminal.shows('ended with 0')
+    expect(after).toContain('ready> millrace overview --watch')
+    expect(after).toMatch(/default +broken .* 1,500 /)
+    expect(after).not.toContain('q ends')
+  })
+
+  it('Ctrl-C ends it as well, and the keyboard is as before', async () => {
+    await types('millrace overview --watch')
+    await terminal.shows('q ends')
+    await terminal.press('C-c')
+    await terminal.shows('ended with 0')
+    await types('echo still $((40 + 2))')
+    await terminal.shows('still 42')
+  })
+
+  it('tables fit and have colours; what strangers wrote changes nothing', async () => {
+    const title = await terminal.title()
+    await types('millrace list state:dead -n 3')
+    const seen = await terminal.shows('ended with 0')
+    const rows = seen.split('\n').filter((line) => line.includes('PoisonError'))
+    expect(rows).toHaveLength(3)
+    for (const row of rows) expect(row.length).toBeLessThan(100)
+    expect(await terminal.colours()).toContain('\u001b[31mdead')
+    expect(await terminal.title()).toBe(title)
+  })
+
+  it('a question is asked with the count, and no means no', async () => {
+    await types('millrace discard type:broken')
+    await terminal.shows(/discard 1,500 items\? \[y\/N\]/)
+    await terminal.type('n')
+    const seen = await terminal.shows('ended with 1')
+    expect(seen).toContain('Nothing was done.')
+  })
+
+  it('Ctrl-C at a question means no, too', async () => {
+    await types('millrace discard type:broken')
+    await terminal.shows(/discard 1,500 items\? \[y\/N\]/)
+    await terminal.press('C-c')
+    await terminal.shows('ended with 1')
+  })
+
+  it('yes means yes, with a bar on the way, and the bar does not stay', async () => {
+    await types('millrace redrive type:broken --dry-run')
+    await terminal.shows('redrive would take 1,500 items')
+    await types('millrace discard type:broken')
+    await terminal.shows(/\[y\/N\]/)
+    await terminal.type('yes')
+    const seen = await terminal.shows('ended with 0')
+    expect(seen).toContain('Discarded 1,500 items.')
+    expect(seen).not.toContain('█')
+  })
+
+  it('a slip of the keyboard gets a suggestion', async () => {
+    await types('millrace overveiw')
+    const seen = await terminal.shows('ended with 2')
+    expect(seen).toContain('Did you mean "overview"?')
+  })
+})
