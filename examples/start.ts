@@ -1,81 +1,209 @@
-// What `npm start` runs: the morning of a bakery, on the memory backend with its queue on a file. Typed work, a fan-out
-// whose parts add up, a card terminal that fails at first, a van that is late, an address that does not exist.
-// It ends by itself when everything has settled. The parts are in examples/start:
-//   work.ts     the work types and their handlers: the part that you would write
-//   outside.ts  the world they meet: a terminal, a van, a street map
-//   story.ts    events as lines that a person can follow
-//   tables.ts   what became of everything
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createWork, memoryBackend, priorityDoer } from 'millrace'
+// What `npm start` runs: a day in a bakery, on embedded SQLite. Typed work, a fan-out whose parts add up, a card terminal that fails at
+// first, a van that is late, an address that does not exist, a schedule, and a guild whose writs are retried by themselves.
+// `npm start` stays up when the story is over, with the schedule going on; `npm start -- --once` ends with its tables.
+// Kill it with -9 whenever you like and start it again: it goes on where it was, and nothing outside happens twice.
+// The parts are in examples/start:
+//   plan.ts      what is ordered, and what must have become of it in the end
+//   work.ts      the work types and their handlers: the part that you would write
+//   guild.ts     the writs, and the engines that execute them: likewise
+//   outside.ts   the world they meet, and how an effect there happens once
+//   books.ts     what is read from the files, held against the plan
+//   the rest     where the files are, lines and tables
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createWork, defaultCodec, MillraceError } from 'millrace'
+import type { SpiderRunning } from 'millrace/guild/spider'
+import { openOps } from 'millrace/ops'
+import { sqliteBackend } from 'millrace/sqlite'
+import { type BookedItem, type Books, isOpen, isSettled, problemsOf } from './start/books.js'
+import { openGuild, postWrits, standOfWrits } from './start/guild.js'
+import { canShowOverview, liveOverview } from './start/live-overview.js'
+import { Outside } from './start/outside.js'
+import { paced } from './start/pace.js'
+import { FEEDS, ORDERS } from './start/plan.js'
+import { openRunFolder } from './start/run-folder.js'
 import { openStory } from './start/story.js'
-import { printBills, printParked, printTypes } from './start/tables.js'
-import { type Bill, bakeLine, bakeOrder, charge, deliver, named, printLabel } from './start/work.js'
+import { printTables } from './start/tables.js'
+import { type Bill, bakeryWork, withId } from './start/work.js'
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-start-'))
-const file = join(folder, 'bakery.queue')
-const types = [bakeOrder, bakeLine, charge, deliver, printLabel] as const
+const isOnce = process.argv.includes('--once')
+const folder = openRunFolder(process.env['MILLRACE_START_DIR'] || '.millrace')
+
+// The first Ctrl-C hands back what runs; the second does not wait for that, which is as safe as any kill.
+const interrupt = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => (interrupt.signal.aborted ? process.exit(130) : interrupt.abort()))
+}
+// Whoever reads this through `| head` has read enough; the work goes on.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+})
+
 const story = openStory()
-
-console.log('A morning in the bakery. Its work stands on a file, so it would outlive this process:')
-console.log(`  ${file}\n`)
-
-const backend = memoryBackend({ queue: { file } })
+const outside = new Outside(folder.outside)
+const backend = sqliteBackend({ file: folder.work })
+const ops = openOps(backend)
+await greet().catch(giveUp)
+const bakers = await openGuild(folder.work, outside, story).catch(giveUp)
+const { bakeOrder, feedSourdough, ...parts } = bakeryWork(outside)
 const work = createWork({
   backend,
-  work: types,
-  doer: priorityDoer({ max: 2 }), // two bakers
+  work: [bakeOrder, feedSourdough, ...Object.values(parts), bakers.spider.engineWork],
+  // Attempts beyond those that the story needs are for kills: a run that died with its process counts towards the limit from the
+  // third on, lest an item that brings down its process does so for ever.
+  retry: { attempts: 20, base: paced(1_200), jitter: 0.2 },
+  // A lease of three seconds, so that what a killed process held is free again soon. Ordinary work is better off with more.
+  visibility: 3_000,
+  stopDrain: 1_000,
+  keepSuccess: 30 * 86_400_000,
+  keepAlive: true,
+  autoStart: false,
   onEvent: story.tell,
-  onError: (error, phase) => console.error(`  trouble (${phase}):`, error),
+  onError: (error, phase) => console.error(`  trouble (${phase}):`, error instanceof Error ? error.message : error),
 })
 
-// An interrupt lets what runs finish, and leaves the rest on the file.
-let isInterrupted = false
-const interrupted = new Promise<void>((resolve) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      isInterrupted = true
-      resolve()
-    })
-  }
-})
-
-const bills = new Map<string, Bill>()
-await Promise.race([morning(), interrupted])
-await work.stop()
-await backend.close()
-
-if (isInterrupted) {
-  console.log(`\nInterrupted. ${backend.queue.size()} items are still on the file, for whoever opens it next: ${file}`)
-  process.exitCode = 130
-} else {
-  printBills(bills)
-  printTypes(work.metrics, types)
-  // From the file, by a backend of its own: what another process would find.
-  printParked(memoryBackend({ queue: { file } }).queue.dead, story)
-  rmSync(folder, { recursive: true })
-  console.log(
-    '\nEverything has settled, so this ends here; with or without --once, as there is no page to look at yet.',
-  )
+let planning: SpiderRunning | undefined
+try {
+  await begin()
+  process.exitCode = await untilTheEnd()
+} catch (error) {
+  giveUp(error)
+} finally {
+  await handBack()
+  await bakers.guild.shutdown()
+  await backend.close()
+  outside.close()
 }
 
-async function morning(): Promise<void> {
-  const orders = [
-    { customer: 'Ada', street: 'Mill Lane 1', lines: { rye: 2, pretzel: 10, cake: 1 } },
-    { customer: 'Grace', street: 'Nowhere 0', lines: { wheat: 3, pretzel: 4 } },
-  ]
-  await Promise.all(
-    orders.map(async ({ customer, street, lines }) => {
-      // Awaiting the handle waits for every line of the order; what the lines appended is its value.
-      const bill = await work.enqueue(named(bakeOrder({ customer, lines }), `${customer}'s order`))
-      bills.set(customer, bill)
-      // Started side by side; each ends in its own time, or is parked. A group never rejects because an item died.
-      await Promise.all([
-        work.enqueue(named(charge({ customer, cents: bill.cents }), `${customer}'s card`)).group(),
-        work.enqueue(named(printLabel({ customer, street }), `${customer}'s label`)).group(),
-        work.enqueue(named(deliver({ customer }), `${customer}'s delivery`)).group(),
-      ])
-    }),
+/** What people can mend is said in a sentence. Whatever it was, the next start goes on from here. */
+function giveUp(error: unknown): never {
+  if (!(error instanceof MillraceError)) throw error
+  console.error(`\n${error.message}\nTo begin anew, remove ${folder.path}.`)
+  process.exit(1)
+}
+
+async function greet(): Promise<void> {
+  if (!folder.isResumed) {
+    console.log(`A day in the bakery. Its work is in ${folder.path}: kill this, start it again, and it goes on.\n`)
+    return
+  }
+  const items = await readItems()
+  const open = items.filter(isOpen)
+  const held = open.filter(({ state }) => state === 'active').length
+  console.log(
+    `Going on with the day that was begun in ${folder.path}: ${items.length - open.length} items have ended, ${open.length} have not.`,
   )
+  const whose = 'are held by a process that was killed (they are free within 3 s), or that works beside this one'
+  console.log(held === 0 ? '' : `${held} of them ${whose}.\n`)
+}
+
+/** Everything that is asked for, under ids of its own: what a process before this one asked for already is not asked for again. */
+async function begin(): Promise<void> {
+  await postWrits(bakers)
+  await work.enqueueMany(ORDERS.map((order) => withId(bakeOrder(order), `order/${order.customer}`)))
+  // With --once the schedule ends by itself: when the last is about to be fired, there is none after it.
+  if (!isOnce || (await feeds()) < FEEDS) {
+    work.schedule({
+      name: 'sourdough',
+      next: async (now) => (isOnce && (await feeds()) + 1 >= FEEDS ? undefined : now + paced(3_000)),
+      run: () => feedSourdough(null),
+    })
+  }
+  work.start()
+  planning = bakers.spider.start({ work })
+}
+
+/** The exit code. */
+async function untilTheEnd(): Promise<number> {
+  let books = await readBooks()
+  while (!isSettled(books)) {
+    if (interrupt.signal.aborted) return interrupted()
+    await sleep(250, undefined, { signal: interrupt.signal }).catch(() => undefined)
+    books = await readBooks()
+  }
+  printTables(books, await readBills(), outside.sums())
+  const problems = problemsOf(books)
+  if (problems.length > 0) {
+    console.error(`\nThe books are wrong:\n${problems.map((problem) => `  ${problem}`).join('\n')}`)
+    return 1
+  }
+  const [items, effects] = [books.items.length, books.effects.length]
+  console.log(
+    `\nThe books are right: ${items} items were accepted and ended as planned, with ${effects} effects, each once.`,
+  )
+  folder.finish()
+  if (isOnce) {
+    tellHowToLook()
+    return 0
+  }
+  const end = canShowOverview ? 'The live overview comes up in a moment; q or Ctrl-C ends it.' : 'Ctrl-C ends it.'
+  console.log(`The sourdough is fed on. ${end}\n`)
+  await watch()
+  return interrupted()
+}
+
+/** Until somebody has seen enough. What would be told meanwhile is in the overview; without a terminal, it is told. */
+async function watch(): Promise<void> {
+  if (canShowOverview) {
+    await sleep(paced(4_000), undefined, { signal: interrupt.signal }).catch(() => undefined)
+    story.isMuted = true
+    if (await liveOverview(folder.work, interrupt.signal)) return
+    story.isMuted = false
+  }
+  if (!interrupt.signal.aborted) await once(interrupt.signal, 'abort')
+}
+
+/** Half a story is a failure to those who asked for all of it, and to nobody else. */
+async function interrupted(): Promise<number> {
+  await handBack()
+  const open = (await readItems()).filter(isOpen).length
+  console.log(
+    `\nInterrupted. ${open} items have not ended; what ran was handed back, and they wait for the next start.`,
+  )
+  tellHowToLook()
+  return isOnce ? 130 : 0
+}
+
+/** Nothing is planned or begun any more, and what runs is handed back. */
+async function handBack(): Promise<void> {
+  await planning?.stop()
+  await work.stop()
+}
+
+function tellHowToLook(): void {
+  console.log('To look at it:')
+  for (const command of ['overview', 'writs', 'show order/Ada/charge'])
+    console.log(`  npx millrace ${command} --backend sqlite:${folder.work}`)
+}
+
+/** How often the schedule has fired, in this process and in those before it. */
+async function feeds(): Promise<number> {
+  const counted = (await ops.counts()).filter(({ type }) => type === feedSourdough.type)
+  return counted.flatMap(({ counts }) => Object.values(counts)).reduce((sum, count) => sum + count, 0)
+}
+
+/** All from the files: this process may have seen only the end of it. */
+async function readBooks(): Promise<Books> {
+  const [items, writs] = await Promise.all([readItems(), standOfWrits(bakers)])
+  return { items, writs, effects: outside.effects(), board: outside.board() }
+}
+
+async function readItems(): Promise<readonly BookedItem[]> {
+  const items: BookedItem[] = []
+  for (let cursor: string | undefined, isFirst = true; isFirst || cursor !== undefined; isFirst = false) {
+    const page = await ops.list({ limit: 500, ...(cursor === undefined ? {} : { cursor }) })
+    for (const { envelope, ...item } of page.items) items.push({ ...item, attempt: envelope.attempt })
+    cursor = page.next
+  }
+  return items
+}
+
+/** The value of an order's group is its bill, written by the codec of the system. */
+async function readBills(): Promise<ReadonlyMap<string, Bill>> {
+  const bills = new Map<string, Bill>()
+  for (const { customer } of ORDERS) {
+    const value = (await ops.item(`order/${customer}`))?.group?.value
+    if (value !== undefined) bills.set(customer, defaultCodec.parse(value) as Bill)
+  }
+  return bills
 }

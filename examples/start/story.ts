@@ -1,60 +1,73 @@
-import type { FailureClass, WorkEvent } from 'millrace'
-import { nameOf } from './work.js'
+import type { WorkEvent } from 'millrace'
+import { ink } from './ink.js'
 
-/** Why an item was parked. */
-export interface Reason {
-  readonly name: string
-  readonly class: FailureClass
-  readonly rule: string
-  readonly attempt: number
-}
+/** What is said about something that happened. */
+type Mark = keyof typeof STYLES
+
+const STYLES = {
+  accepted: 'dim',
+  done: 'green',
+  failed: 'yellow',
+  parked: 'red',
+  'put off': 'yellow',
+  owed: 'cyan',
+  rig: 'dim',
+  reopened: 'cyan',
+  completed: 'green',
+  stuck: 'red',
+} as const
 
 export interface Story {
-  /** Prints what happened. */
-  readonly tell: (event: WorkEvent) => void
-  /** Items that were parked, by id. */
-  readonly parked: ReadonlyMap<string, Reason>
+  /** Tells nothing while something else is on the screen. */
+  isMuted: boolean
+  /** Prints what happened to an item. */
+  tell(event: WorkEvent): void
+  /** Prints a line: what happened, to what, and what there is to say about it. */
+  say(what: string, name: string, text: string): void
 }
 
-/** Tells events as they happen, with the time since the beginning. */
+/** Tells what happens as it happens, with the time since this process began. */
 export function openStory(): Story {
   const startedAt = performance.now()
-  const parked = new Map<string, Reason>()
-  return {
-    parked,
+  const say = (what: string, name: string, text: string): void => {
+    if (story.isMuted) return
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+    const word = ink(what in STYLES ? STYLES[what as Mark] : 'reset', what.padEnd(9))
+    console.log(`  ${ink('dim', `${seconds.padStart(5)} s`)}  ${word} ${name.padEnd(24)} ${text}`.trimEnd())
+  }
+  const story: Story = {
+    isMuted: false,
+    say,
     tell(event) {
-      if (event.kind === 'failed' && !event.willRetry) parked.set(event.id, { ...event, name: nameOf(event) })
       const said = sentence(event)
-      if (said === undefined) return
-      const [what, name, rest] = said
-      const seconds = ((performance.now() - startedAt) / 1000).toFixed(2)
-      console.log(`  ${seconds.padStart(5)} s  ${what.padEnd(9)} ${name.padEnd(22)} ${rest}`.trimEnd())
+      if (said !== undefined) say(...said)
     },
   }
+  return story
 }
 
-/** What happened, to what, and what there is to say about it. Nothing for what nobody would miss. */
-function sentence(event: WorkEvent): readonly [what: string, name: string, rest: string] | undefined {
-  switch (event.kind) {
+/** Nothing for what nobody would miss: gates, and engines, of which the guild tells in its own words. */
+function sentence(event: WorkEvent): readonly [what: Mark, name: string, text: string] | undefined {
+  if (event.kind === 'group-done') return undefined
+  const { kind, id, type, attempt } = event
+  if (type === '@work/dependency' || type === 'spider.engine') return undefined
+  switch (kind) {
     case 'queued':
-      return ['accepted', nameOf(event), '']
+      return ['accepted', id, '']
     case 'started':
       return undefined
     case 'succeeded':
-      return ['done', nameOf(event), event.attempt === 1 ? '' : `on attempt ${event.attempt}`]
+      return ['done', id, attempt === 1 ? '' : `on attempt ${attempt}`]
     case 'failed': {
       const then = event.willRetry ? 'will be tried again' : 'never again'
-      return [
-        event.willRetry ? 'failed' : 'parked',
-        nameOf(event),
-        `attempt ${event.attempt}: ${event.error} (${event.class} by rule "${event.rule}": ${then})`,
-      ]
+      const why = `${event.error} (${event.class} by rule "${event.rule}": ${then})`
+      return [event.willRetry ? 'failed' : 'parked', id, `attempt ${attempt}: ${why}`]
     }
     case 'deferred':
-      return ['put off', nameOf(event), `for ${event.runAt - event.at} ms, still attempt ${event.attempt}`]
+      return ['put off', id, `for ${((event.runAt - event.at) / 1000).toFixed(1)} s, still attempt ${attempt}`]
     case 'expired':
-      return ['expired', nameOf(event), '']
-    case 'group-done':
-      return undefined
+      return ['parked', id, 'its deadline has passed']
+    case 'cancelled':
+      return ['parked', id, `cancelled: ${event.reason}`]
   }
 }

@@ -1,54 +1,70 @@
-import {
-  type AnyWorkBuilder,
-  type DeadLettered,
-  type Metrics,
-  readEnvelope,
-  WORK_METRICS,
-  type WorkMetric,
-} from 'millrace'
-import type { Story } from './story.js'
+import { type Books, problemOf, totals } from './books.js'
+import { ink } from './ink.js'
+import type { EffectSum } from './outside.js'
 import type { Bill } from './work.js'
 
-export function printBills(bills: ReadonlyMap<string, Bill>): void {
-  console.log('\nThe bills, as the lines of each order added up:\n')
+/** Everything in the end, as tables. */
+export function printTables(books: Books, bills: ReadonlyMap<string, Bill>, sums: readonly EffectSum[]): void {
+  heading('What became of the work:')
+  table(
+    ['type', 'items', 'completed', 'parked', 'retries', 'as planned'],
+    totals(books.items).map((total) => {
+      const { type, items, completed, parked, retries } = total
+      return [
+        type,
+        `${items}`,
+        `${completed}`,
+        `${parked}`,
+        `${retries}`,
+        problemOf(total, books.writs) === undefined ? 'yes' : 'NO',
+      ]
+    }),
+  )
+  heading('The bills, as the lines of each order added up:')
   table(
     ['customer', 'total', 'lines'],
-    [...bills].map(([customer, { cents, lines }]) => [customer, (cents / 100).toFixed(2), lines.join(', ')]),
+    [...bills].map(([customer, { cents, lines }]) => [customer, money(cents), lines.join(', ')]),
   )
-}
-
-export function printTypes(metrics: Metrics, types: readonly AnyWorkBuilder[]): void {
-  const columns: readonly (readonly [string, WorkMetric])[] = [
-    ['runs', 'started'],
-    ['done', 'succeeded'],
-    ['retried', 'retried'],
-    ['put off', 'deferred'],
-    ['parked', 'failed'],
-  ]
-  console.log('\nWhat became of the work:\n')
+  heading('Parked, each with its reason:')
   table(
-    ['type', ...columns.map(([title]) => title)],
-    types.map(({ type }) => [
-      type,
-      ...columns.map(([, name]) => String(metrics.get(WORK_METRICS[name], { type })?.value ?? 0)),
+    ['item', 'class', 'attempts', 'error'],
+    books.items
+      .filter(({ state }) => state === 'dead')
+      .map((item) => [item.id, item.class ?? '?', `${item.attempt}`, item.error ?? '?']),
+  )
+  heading('What the guild owed:')
+  table(
+    ['writ', 'phase', 'rigs', 'why'],
+    books.writs.map(({ title, phase, rigs, killedRigs, why }) => {
+      const note =
+        killedRigs === 0 ? '' : ` ${killedRigs} of its rigs was given up: its engine had been killed three times.`
+      return [title, phase, `${rigs}`, `${why}${note}`.trim()]
+    }),
+  )
+  heading('What happened outside (asked for more often than it happened: a run was repeated, its effect was not):')
+  table(
+    ['effect', 'happened', 'asked for', 'amount'],
+    sums.map(({ kind, effects, calls, amount }) => [
+      kind,
+      `${effects}`,
+      `${calls}`,
+      kind === 'payment' ? money(amount) : `${amount}`,
     ]),
   )
 }
 
-export function printParked(dead: readonly DeadLettered[], { parked }: Story): void {
-  console.log('\nParked on the file, each with its reason:\n')
-  table(
-    ['item', 'class', 'attempts', 'error'],
-    dead.map(({ body, error }) => {
-      const reason = parked.get(readEnvelope(body)?.id ?? '')
-      return [reason?.name ?? '?', reason?.class ?? '?', String(reason?.attempt ?? '?'), error]
-    }),
-  )
+function money(cents: number): string {
+  return (cents / 100).toFixed(2)
+}
+
+function heading(text: string): void {
+  console.log(`\n${ink('bold', text)}\n`)
 }
 
 function table(titles: readonly string[], rows: readonly (readonly string[])[]): void {
   const widths = titles.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)))
-  for (const row of [titles, ...rows]) {
-    console.log(`  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('   ')}`.trimEnd())
+  for (const [i, row] of [titles, ...rows].entries()) {
+    const line = `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('   ')}`.trimEnd()
+    console.log(i === 0 ? ink('dim', line) : line)
   }
 }

@@ -1,5 +1,7 @@
 import { defineWork, type Work, WorkDelayError } from 'millrace'
-import { bake, findStreet, msUntilVan, pay } from './outside.js'
+import { callTerminal, findStreet, type Outside, priceOf } from './outside.js'
+import { paced, takes } from './pace.js'
+import { type Order, totalOf } from './plan.js'
 
 /** What the lines of an order come to. */
 export interface Bill {
@@ -7,61 +9,83 @@ export interface Bill {
   readonly cents: number
 }
 
-interface Order {
-  readonly customer: string
-  readonly lines: Readonly<Record<string, number>>
-}
+/**
+ * The work types of the bakery, on the world outside. A process can die between any two lines of a handler, and then the item runs
+ * again from the first. What it changes inside Millrace happens once all the same; for what it changes outside, each says how.
+ */
+export function bakeryWork(outside: Outside) {
+  /** Flaky: the terminal answers 503 at first. Retryable, so it is tried again with a growing pause. */
+  const charge = defineWork(
+    'charge',
+    async ({ customer, cents }: { customer: string; cents: number }, ctx) => {
+      await takes(250, ctx.signal)
+      callTerminal(ctx.attempt)
+      // Once per item: its id is the same on every attempt and after every crash.
+      outside.once(ctx.id, { kind: 'payment', subject: customer, amount: cents })
+      // Killed in here, the customer has paid and nobody knows: the next run asks again, and the bank says that it has been done.
+      await takes(400, ctx.signal)
+      return ctx.void()
+    },
+    { priority: 10 },
+  )
 
-/** The fan-out: one item for each line. Its own result is nothing; the value of its group is the bill. */
-export const bakeOrder = defineWork('bake-order', ({ customer, lines }: Order, ctx) =>
-  ctx.queue(
-    Object.entries(lines).map(([bread, count]) =>
-      named(bakeLine({ bread, count }), `${customer}'s ${count} × ${bread}`),
-    ),
-  ),
-)
+  /** Poison: a street that does not exist will not exist at the next attempt. Parked at once, with the reason. */
+  const printLabel = defineWork(
+    'print-label',
+    async ({ customer, street }: Pick<Order, 'customer' | 'street'>, ctx) => {
+      findStreet(street)
+      outside.once(ctx.id, { kind: 'label', subject: customer, amount: 1 })
+      await takes(200, ctx.signal)
+      return ctx.void()
+    },
+  )
 
-/** The fan-in: every line adds itself to the bill, whichever is baked first. */
-export const bakeLine = defineWork('bake-line', async ({ bread, count }: { bread: string; count: number }, ctx) => {
-  const price = await bake(bread, count)
-  const line: Bill = { lines: [`${count} × ${bread}`], cents: count * price }
-  return ctx.result(line, {
-    append: (bill) => ({
-      lines: [...(bill?.lines ?? []), ...line.lines].sort(),
-      cents: (bill?.cents ?? 0) + line.cents,
-    }),
+  /** Deferred: the van is not there yet. Waiting for it is no failure and costs no attempt. */
+  const deliver = defineWork('deliver', async ({ customer }: { customer: string }, ctx) => {
+    const waitMs = outside.msUntilVan(paced(6_000))
+    // Overwriting can be repeated as it is, as long as nobody writes late: the fence sees to that.
+    outside.write(customer, waitMs > 0 ? 'waits for the van' : 'on its way', ctx.fence ?? 0)
+    if (waitMs > 0) throw new WorkDelayError({ delay: Math.min(waitMs, paced(3_000)) }, 'the van is not back yet')
+    await takes(200, ctx.signal)
+    return ctx.void()
   })
-})
 
-/** Flaky: the terminal answers 503 at first. Retryable, so it is tried again with a growing pause. */
-export const charge = defineWork(
-  'charge',
-  async ({ customer, cents }: { customer: string; cents: number }, ctx) =>
-    ctx.result(await pay(customer, cents, ctx.signal)),
-  { retry: { attempts: 4, base: 250, jitter: 0.2 }, priority: 10 },
-)
+  /** The fan-in as a value: every line adds itself to the bill, whichever is baked first. */
+  const bakeLine = defineWork('bake-line', async ({ bread, count }: { bread: string; count: number }, ctx) => {
+    await takes(250 * count, ctx.signal)
+    const line: Bill = { lines: [`${count} × ${bread}`], cents: count * priceOf(bread) }
+    return ctx.result(line, {
+      append: (bill) => ({
+        lines: [...(bill?.lines ?? []), ...line.lines].sort(),
+        cents: (bill?.cents ?? 0) + line.cents,
+      }),
+    })
+  })
 
-/** Poison: a street that does not exist will not exist at the next attempt. Parked at once, with the reason. */
-export const printLabel = defineWork('print-label', ({ street }: { customer: string; street: string }, ctx) =>
-  ctx.result(`label for ${findStreet(street)}`),
-)
+  /** The fan-out: one item for each line, and, when all of them have succeeded, what comes next. All of it is one commit. */
+  const bakeOrder = defineWork('bake-order', (order: Order, ctx) => {
+    const { customer, street, lines } = order
+    const id = `order/${customer}`
+    return ctx
+      .queue(Object.entries(lines).map(([bread, count]) => withId(bakeLine({ bread, count }), `${id}/bake/${bread}`)))
+      .next([
+        withId(charge({ customer, cents: totalOf(order) }), `${id}/charge`),
+        withId(printLabel({ customer, street }), `${id}/label`),
+        withId(deliver({ customer }), `${id}/deliver`),
+      ])
+  })
 
-/** Deferred: the van is not there yet. Waiting for it is no failure and costs no attempt. */
-export const deliver = defineWork('deliver', ({ customer }: { customer: string }, ctx) => {
-  const waitMs = msUntilVan()
-  if (waitMs > 0) throw new WorkDelayError({ delay: Math.min(waitMs, 800) }, 'the van is not back yet')
-  return ctx.result(`${customer}'s bread is on its way`)
-})
+  /** What the schedule asks for. */
+  const feedSourdough = defineWork('feed-sourdough', async (_: null, ctx) => {
+    outside.once(ctx.id, { kind: 'feed', subject: ctx.id, amount: 1 })
+    await takes(300, ctx.signal)
+    return ctx.void()
+  })
 
-const names = new Map<string, string>()
-
-/** Remembers what to call an item when something happens to it. */
-export function named<W extends Work>(work: W, name: string): W {
-  names.set(work.id, name)
-  return work
+  return { bakeOrder, bakeLine, charge, printLabel, deliver, feedSourdough }
 }
 
-/** The name of an item, or its type where it has none. */
-export function nameOf({ id, type }: { readonly id: string; readonly type: string }): string {
-  return names.get(id) ?? type
+/** With an id of our own, so that enqueuing it again is the same item, and people can ask for it by name. */
+export function withId<W extends Work>(work: W, id: string): W {
+  return { ...work, id }
 }

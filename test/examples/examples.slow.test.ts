@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { root } from '../../scripts/lib/root.mjs'
 import { typescriptProgram } from '../../scripts/lib/run-typescript.mjs'
@@ -11,7 +10,7 @@ function run(file: string) {
 }
 
 describe('an example, run as a program on the built package', () => {
-  it('quick-start retries once and prints the result', () => {
+  it('S45 W9 quick-start retries once and prints the result', () => {
     expect(run('examples/quick-start.ts')).toEqual({
       status: 0,
       stdout: 'Hello, Ada, on attempt 2.\n',
@@ -60,6 +59,41 @@ describe('an example, run as a program on the built package', () => {
     expect(stdout).toMatch(/^50 seeds, [1-9]\d* crashes, \d+ runs of 500 items\n$/)
   })
 
+  it('guild-writs tells what becomes of two orders and their parts', () => {
+    const { status, stdout, stderr } = run('examples/guild-writs.ts')
+    const [ada = '', grace = '', rest = ''] = stdout.split(/^\d\. .*\n/m).slice(1)
+
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(ada).toMatch(/rye: open → stuck \(the oven is cold\)/)
+    expect(ada).toMatch(/rye: open → completed \(baked at last\)\n +Ada's order: open → completed \(baked at last\)\n$/)
+    expect(grace).toMatch(
+      /tea: open → failed \(we do not sell tea\)\n +Grace's order: open → failed \(we do not sell tea\)/,
+    )
+    expect(grace).toMatch(/cake: open → cancelled \(Automatically cancelled due to parent termination\)/)
+    expect(grace).toMatch(/icing: open → cancelled/)
+    expect(rest).toMatch(/w-… cannot go to "open": "cancelled" is terminal\./)
+    expect(rest).toMatch(/icing depends on cake\n +0 writs are owed\.\n$/)
+  })
+
+  it('guild-retry tells of a retry that happened by itself, and why the rest is as it is', () => {
+    const { status, stdout, stderr } = run('examples/guild-retry.ts')
+
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    const ofRye = stdout.split('\n').filter((line) => /^rye|the retry decided/.test(line))
+    expect(ofRye).toEqual([
+      'rye: open → stuck (the oven is cold, retryable: true)',
+      'rye: stuck → open (the oven is cold)',
+      '  the retry decided to requeue: It has had 1 of 2 attempts.',
+      'rye: open → completed ({"bread":"rye bread"})',
+    ])
+    expect(stdout).toContain('stone: open → stuck (a stone is no bread, retryable: false)\n')
+    expect(stdout).toContain('rye is completed after 2 of at most 2 rigs: {"bread":"rye bread"}\n')
+    expect(stdout).toContain('rig 1 is stuck: dough completed, oven failed (the oven is cold)\n')
+    expect(stdout).toContain('sandwich is completed after 1 of at most 2 rigs: ')
+    expect(stdout).toContain('soup is stuck after 0 of at most 2 rigs: Blocked by failed dependency: w-…\n')
+    expect(stdout).toContain('No retry: It is stuck by failed-blocker')
+  })
+
   it('streams consumes, classifies, retries, parks and replays', () => {
     const { status, stdout, stderr } = run('examples/streams.ts')
     const [consumed = '', parked = '', replayed = ''] = stdout.split(/^\d\. .*\n/m).slice(1)
@@ -77,31 +111,5 @@ describe('an example, run as a program on the built package', () => {
     expect(parked).toMatch(/^ +6 +retryable +3 attempts +Error$/m)
     expect(replayed).toMatch(/o-6, attempt 1: done/)
     expect(replayed).toMatch(/3 are left for a person: (poison|invalid_for_state|, )+\.\n$/)
-  })
-})
-
-describe('npm start', () => {
-  const start = (...args: string[]) =>
-    spawnSync(process.execPath, [join(root, 'scripts', 'start.mjs'), ...args], { encoding: 'utf8', timeout: 60_000 })
-
-  it('runs the example application, and with --once ends by itself', () => {
-    const { status, stdout } = start('--once')
-    const columns = (row: string) => new RegExp(`^ +${row.split(' ').join(' +')}$`, 'm')
-
-    expect(status).toBe(0)
-    expect(stdout).toMatch(/done +Ada's card +on attempt 3$/m)
-    expect(stdout).toMatch(/put off +Ada's delivery +for \d+ ms, still attempt 1$/m)
-    expect(stdout).toMatch(columns('Ada 41.90 1 × cake, 10 × pretzel, 2 × rye'))
-    expect(stdout).toMatch(columns('bake-line 5 5 0 0 0'))
-    expect(stdout).toMatch(columns('charge 6 2 4 0 0'))
-    expect(stdout).toMatch(columns('print-label 2 1 0 0 1'))
-    expect(stdout).toMatch(columns('Grace\'s label poison 1 PoisonError: there is no street "Nowhere 0"'))
-  })
-
-  it('says what it takes when it is given something else', () => {
-    const { status, stderr } = start('--ones')
-
-    expect(status).toBe(1)
-    expect(stderr).toContain('does not know "--ones"')
   })
 })
