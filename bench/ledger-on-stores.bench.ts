@@ -1,22 +1,24 @@
-// How dear are the ledger's guarantees? Each verb of the tracers in batches of 100, beside the barest statements that move the
+// How dear are the ledger's guarantees? Each verb of the backends (on PostgreSQL: of the tracer) in batches of 100, beside the barest
+// statements that move the
 // same items on the same store in the same run. `npm run bench -- ledger-on-stores [sqlite|postgres|redis]`
 //
 // bare insert, claim, delete   no group, gate, lease time, fence or record of the outcome; the narrowest rows.
 // bare delete+record           the same, and one finished row with the result: the least that a queue with results writes.
-import { readFileSync, rmSync } from 'node:fs'
-import { cpus, loadavg } from 'node:os'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { cpus, loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import { systemClock } from '../src/core/clock.js'
+import { postgresBackend } from '../src/backends/postgres/index.js'
+import { redisBackend } from '../src/backends/redis/index.js'
+import { sqliteBackend } from '../src/backends/sqlite/index.js'
 import type { Claimed } from '../src/ports/item.js'
+import type { Ledger } from '../src/ports/ledger.js'
+import { ownedBy } from '../src/ports/native.js'
+import { ledgerOn } from '../test/backends/redis/native.js'
+import { ask, children, contribute, enqueue, finish, gate, item, times } from '../test/backends/settlements.js'
 import { startPostgres, startRedis } from '../test/servers/index.js'
-import { migrate, PostgresTracer } from '../test/tracers/postgres/ledger.js'
-import { RedisTracer } from '../test/tracers/redis/ledger.js'
-import { ask, children, contribute, enqueue, finish, gate, item, times } from '../test/tracers/settlements.js'
-import { SqliteTracer } from '../test/tracers/sqlite/ledger.js'
-import { sqliteStore } from '../test/tracers/sqlite/store.js'
-import type { Tracer } from '../test/tracers/tracer.js'
 
 const BATCH = 100
 const BATCHES = 40
@@ -31,6 +33,9 @@ interface Bare {
   removeAndRecord(): unknown
 }
 
+/** What is measured of a ledger, be it a tracer or a whole backend. */
+type Verbs = Pick<Ledger, 'claim' | 'commit'>
+
 type Figures = Record<string, number[]>
 
 /**
@@ -43,7 +48,7 @@ function spent(pids: readonly number[]): number {
   return ofServer.reduce((sum, each) => sum + each, user + system)
 }
 
-async function measure(name: string, tracer: Tracer, bare: Bare, pids: readonly number[] = []): Promise<void> {
+async function measure(name: string, tracer: Verbs, bare: Bare, pids: readonly number[] = []): Promise<void> {
   const figures: Figures = {}
   const timed = async (into: Figures, what: string, run: (batch: number) => unknown) => {
     const from = spent(pids)
@@ -125,10 +130,11 @@ function print(name: string, figures: Figures): void {
 }
 
 async function sqlite(): Promise<void> {
-  const store = await sqliteStore()
-  const tracer = new SqliteTracer({ file: store.file, clock: systemClock, random: Math.random })
-  const file = `${store.file}-bare`
-  const db = new Database(file)
+  const dir = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+  const backend = sqliteBackend({ file: join(dir, 'ledger.db') })
+  const owned = ownedBy(backend, [])
+  if (!('open' in owned)) throw new Error('the SQLite backend has a ledger of its own')
+  const db = new Database(join(dir, 'bare.db'))
   db.pragma('journal_mode = wal')
   db.pragma('synchronous = normal')
   db.exec(`create table q (seq integer primary key, id text not null unique, input text not null, state int not null);
@@ -140,7 +146,7 @@ async function sqlite(): Promise<void> {
   const drop = db.prepare('delete from q where seq = ?')
   const record = db.prepare('insert into done values (?, ?)')
   const taken: { seq: number; id: string }[][] = []
-  await measure('SQLite (WAL, synchronous normal)', tracer, {
+  await measure('SQLite (WAL, synchronous normal; the whole backend)', owned.open({ prefix: '' }), {
     insert: db.transaction((ids: readonly string[]) => {
       for (const id of ids) insert.run(id, INPUT)
     }).immediate,
@@ -156,27 +162,30 @@ async function sqlite(): Promise<void> {
     }).immediate,
   })
   db.close()
-  await tracer.close()
-  await store.close()
-  rmSync(file, { force: true })
+  await backend.close()
+  rmSync(dir, { recursive: true })
 }
 
 async function postgres(): Promise<void> {
   const server = await startPostgres({})
-  const client = new pg.Client(server.url)
+  const pool = new pg.Pool({ connectionString: server.url, max: 1 })
+  const ours = postgresBackend({ pool })
+  await ours.migrate()
+  const owned = ownedBy(ours, [])
+  if (!('open' in owned)) throw new Error('the backend has a native ledger')
+  const ledger = owned.open({ prefix: 'work:' })
   const bare = new pg.Client(server.url)
-  await Promise.all([client.connect(), bare.connect()])
-  await migrate(client, 'millrace')
+  await bare.connect()
   await bare.query(`create table q (id text primary key, seq bigserial, input text not null, state int not null);
     create index ready on q (seq) where state = 0; create table done (id text primary key, result text)`)
-  const backend = async (one: pg.Client) =>
+  const backend = async (one: pg.Client | pg.Pool) =>
     (await one.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]!.pid
-  const pids = [await backend(client), await backend(bare)]
+  const pids = [await backend(pool), await backend(bare)]
   const taken: string[][] = []
   const run = (name: string, text: string, values: unknown[]) => bare.query<{ id: string }>({ name, text, values })
   await measure(
     'PostgreSQL (fsync on, one connection)',
-    new PostgresTracer({ client, schema: 'millrace' }),
+    ledger,
     {
       insert: (ids) =>
         run('i', 'insert into q (id, input, state) select id, $2, 0 from unnest($1::text[]) id', [ids, INPUT]),
@@ -193,7 +202,7 @@ async function postgres(): Promise<void> {
     },
     pids,
   )
-  await Promise.all([client.end(), bare.end()])
+  await Promise.all([pool.end(), bare.end()])
   await server.stop()
 }
 
@@ -201,22 +210,30 @@ async function redis(): Promise<void> {
   const server = await startRedis()
   const client = new Redis(server.url)
   const script = (lua: string) => (words: readonly (string | number)[]) => client.eval(lua, 0, ...words)
-  const insert = script(`for i = 1, #ARGV, 2 do
-      redis.call('SET', 'q:' .. ARGV[i], ARGV[i + 1]) redis.call('ZADD', 'ready', i, ARGV[i]) end`)
-  const take = script(`local out = {} local popped = redis.call('ZPOPMIN', 'ready', ARGV[1])
+  // Each writes what many items need in one command: a script spends its time on calls.
+  const insert = script(`local bodies, ready = {}, {}
+    for i = 1, #ARGV, 2 do
+      bodies[i], bodies[i + 1], ready[i], ready[i + 1] = 'q:' .. ARGV[i], ARGV[i + 1], i, ARGV[i]
+    end
+    redis.call('MSET', unpack(bodies)) redis.call('ZADD', 'ready', unpack(ready))`)
+  const take = script(`local out, keys, leases = {}, {}, {}
+    local popped = redis.call('ZPOPMIN', 'ready', ARGV[1])
     for i = 1, #popped, 2 do
-      redis.call('ZADD', 'leases', 1, popped[i]) out[#out + 1] = popped[i] out[#out + 1] = redis.call('GET', 'q:' .. popped[i]) end
+      leases[i], leases[i + 1], keys[#keys + 1], out[i] = 1, popped[i], 'q:' .. popped[i], popped[i]
+    end
+    redis.call('ZADD', 'leases', unpack(leases))
+    for i, body in ipairs(redis.call('MGET', unpack(keys))) do out[2 * i] = body end
     return out`)
-  const drop = script(
-    `for i = 1, #ARGV do redis.call('ZREM', 'leases', ARGV[i]) redis.call('DEL', 'q:' .. ARGV[i]) end`,
-  )
-  const record = script(`for i = 1, #ARGV do redis.call('ZREM', 'leases', ARGV[i]) redis.call('DEL', 'q:' .. ARGV[i])
-    redis.call('SET', 'done:' .. ARGV[i], '1', 'PX', 86400000) end`)
+  const forget = `local keys, done = {}, {}
+    for i = 1, #ARGV do keys[i], done[2 * i - 1], done[2 * i] = 'q:' .. ARGV[i], 'done:' .. ARGV[i], '1' end
+    redis.call('ZREM', 'leases', unpack(ARGV)) redis.call('DEL', unpack(keys))`
+  const drop = script(forget)
+  const record = script(`${forget} redis.call('MSET', unpack(done))`)
   const taken: string[][] = []
-  const tracer = new RedisTracer({ url: server.url, prefix: 'm' })
+  const backend = redisBackend({ url: server.url })
   await measure(
-    'Redis (no persistence)',
-    tracer,
+    'Redis (no persistence; the backend)',
+    ledgerOn(backend),
     {
       insert: (ids) => insert(ids.flatMap((id) => [id, INPUT])),
       claim: async () => taken.push(((await take([BATCH])) as string[]).filter((_, i) => i % 2 === 0)),
@@ -226,7 +243,7 @@ async function redis(): Promise<void> {
     [server.pid!],
   )
   await client.quit()
-  await tracer.close()
+  await backend.close()
   await server.stop()
 }
 

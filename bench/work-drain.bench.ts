@@ -38,12 +38,49 @@ async function engine(items: number): Promise<{ readonly enqueue: number; readon
   return { enqueue: (items / enqueueMs) * 1_000, drain: (items / drainMs) * 1_000 }
 }
 
-/** The same handler behind an array and an await: no lease, no record, no retry. */
-async function plain(items: number): Promise<number> {
+/** The same handler behind an array and an await: what a call costs when nothing is kept at all. */
+async function bare(items: number): Promise<number> {
   const queue = Array.from({ length: items }, (_, n) => ({ n }))
   ran = 0
   const startAt = performance.now()
   for (const _ of queue) await Promise.resolve().then(handle)
+  return (items / (performance.now() - startAt)) * 1_000
+}
+
+interface Job {
+  readonly id: string
+  readonly input: { readonly n: number }
+  status: 'pending' | 'running' | 'done' | 'failed'
+  result?: unknown
+}
+
+/** A queue as one writes it by hand: jobs with ids, a few runners, the outcome kept. No lease, no retry, no group. */
+async function plain(items: number): Promise<number> {
+  const jobs = new Map<string, Job>()
+  const waiting: Job[] = []
+  for (let n = 0; n < items; n += 1) {
+    const job: Job = { id: `job-${n}`, input: { n }, status: 'pending' }
+    jobs.set(job.id, job)
+    waiting.push(job)
+  }
+  let next = 0
+  const runner = async () => {
+    while (next < waiting.length) {
+      const job = waiting[next++]!
+      job.status = 'running'
+      try {
+        job.result = await handle()
+        job.status = 'done'
+      } catch (error) {
+        job.result = error
+        job.status = 'failed'
+      }
+    }
+  }
+  ran = 0
+  const startAt = performance.now()
+  await Promise.all(Array.from({ length: 32 }, runner))
+  if (jobs.size !== ran) throw new Error(`${ran} of ${jobs.size} jobs ran`)
   return (items / (performance.now() - startAt)) * 1_000
 }
 
@@ -57,12 +94,15 @@ console.log(
 )
 await engine(20_000)
 await plain(20_000)
-const rows: { enqueue: number; drain: number; plain: number }[] = []
-for (let i = 0; i < ROUNDS; i += 1) rows.push({ ...(await engine(ITEMS)), plain: await plain(ITEMS) })
+await bare(20_000)
+const rows: { enqueue: number; drain: number; plain: number; bare: number }[] = []
+for (let i = 0; i < ROUNDS; i += 1)
+  rows.push({ ...(await engine(ITEMS)), plain: await plain(ITEMS), bare: await bare(ITEMS) })
 const shares = rows.map((row) => row.drain / row.plain)
 console.log(`enqueue          ${round(median(rows.map((row) => row.enqueue)))} /s`)
 console.log(`drain            ${round(median(rows.map((row) => row.drain)))} /s`)
 console.log(`plain queue      ${round(median(rows.map((row) => row.plain)))} /s`)
+console.log(`bare await loop  ${round(median(rows.map((row) => row.bare)))} /s`)
 console.log(`drain / plain    ${median(shares).toFixed(3)} (${range(shares, 3)})`)
 
 const lengths: number[] = []
