@@ -1,10 +1,10 @@
-// Opens one door of the installed package and writes down what it found and what opening it left behind.
-// node probe.mjs <door> <report file> [require]
+// Opens doors of the installed package, one after the other, and writes down what it found and what opening them left behind.
+// node probe.mjs <door,door,…> <report file> import|require
 import { createHook } from 'node:async_hooks'
 import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
-const [door, reportFile, how] = process.argv.slice(2)
+const [doors, reportFile, how] = process.argv.slice(2)
 
 // Things that live on after an import: they wake the process up, or hold a part of the system.
 const LASTING =
@@ -26,13 +26,17 @@ const hook = createHook({
   },
 }).enable()
 
-const opened = how === 'require' ? createRequire(import.meta.url)(String(door)) : await import(String(door))
+/** @type {Record<string, string[]>} */
+const names = {}
+for (const door of String(doors).split(',')) {
+  const opened = how === 'require' ? createRequire(import.meta.url)(door) : await import(door)
+  names[door] = Object.keys(opened)
+    .filter((name) => name !== '__esModule' && name !== 'module.exports')
+    .sort()
+}
 
 hook.disable()
 for (const name of listeners()) if (!before.listeners.has(name)) left.push(`listens on the process: ${name}`)
 for (const name of globals()) if (!before.globals.has(name)) left.push(`made a global: ${name}`)
 
-const names = Object.keys(opened)
-  .filter((name) => name !== '__esModule' && name !== 'module.exports')
-  .sort()
 writeFileSync(String(reportFile), JSON.stringify({ names, left }))

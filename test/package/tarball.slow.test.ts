@@ -110,31 +110,68 @@ describe.each(NODES)('on Node %s', (version) => {
     node = nodeOf(version)
   })
 
-  for (const { name } of doors()) {
-    it(`${name} opens by import and by require, with the same names`, ({ skip }) => {
-      if (node.kind === 'none') return skip(node.reason)
-      const imported = open(node.path, name, 'import')
-      const required = open(node.path, name, 'require')
+  it('every door opens by import and by require, with the same names', ({ skip }) => {
+    if (node.kind === 'none') return skip(node.reason)
+    const all = doors().map(({ name }) => name)
+    const imported = open(node.path, all, 'import')
 
-      expect(imported.names.length).toBeGreaterThan(0)
-      expect(required.names).toEqual(imported.names)
+    for (const name of all) expect(imported[name]?.length, name).toBeGreaterThan(0)
+    expect(open(node.path, all, 'require')).toEqual(imported)
+  })
+})
+
+describe('each door alone', () => {
+  for (const { name } of doors()) {
+    it(`${name} opens by import and by require`, () => {
+      expect(open(process.execPath, [name], 'require')).toEqual(open(process.execPath, [name], 'import'))
     })
   }
 })
 
-/** Opens a door in a process of its own, which must end by itself, print nothing and leave nothing behind. */
-function open(node: string, door: string, how: 'import' | 'require'): { readonly names: readonly string[] } {
+describe('the command of the installed package', () => {
+  const millrace = (...args: string[]) =>
+    spawnSync('npx', ['--no-install', 'millrace', ...args], { cwd: folder, encoding: 'utf8', timeout: 60_000 })
+  // What npm says of itself is none of ours.
+  const own = (stderr: string) => stderr.replace(/^npm warn .*\n/gm, '')
+
+  it('is found by npx, and knows its version and its commands', () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+    const told = millrace('--version')
+    expect([told.status, told.stdout, own(told.stderr)]).toEqual([0, `${version}\n`, ''])
+    expect(millrace('--help').stdout).toContain('millrace <command> --help')
+  })
+
+  it('runs the demonstration, or says what to install for it', () => {
+    const { status, stdout, stderr } = millrace('demo')
+    const hasSqlite = Number(process.versions.node.split('.')[0]) >= 22
+    expect(status, stderr).toBe(hasSqlite ? 0 : 3)
+    if (hasSqlite) expect(stdout).toContain('Redrove 1 item.')
+    else expect(own(stderr)).toMatch(/^millrace: SQLite cannot be opened: .*npm install better-sqlite3@12/)
+  })
+
+  it.each([
+    ['postgres://127.0.0.1:1/none', 'npm install pg'],
+    ['redis://127.0.0.1:1', 'npm install ioredis'],
+  ])('says what to install for %s', (address, install) => {
+    const { status, stdout, stderr } = millrace('overview', '--backend', address)
+    expect([status, stdout]).toEqual([3, ''])
+    expect(stderr).toContain(install)
+  })
+})
+
+/** Opens doors in a process of its own, which must end by itself, print nothing and leave nothing behind. */
+function open(node: string, names: readonly string[], how: 'import' | 'require'): Record<string, readonly string[]> {
   const report = join(folder, 'report.json')
   rmSync(report, { force: true })
-  const { status, signal, stdout, stderr } = spawnSync(node, ['probe.mjs', door, report, how], {
+  const { status, signal, stdout, stderr } = spawnSync(node, ['probe.mjs', names.join(','), report, how], {
     cwd: folder,
     encoding: 'utf8',
-    timeout: 30_000,
+    timeout: 60_000,
   })
   expect({ how, status, signal, stdout, stderr }).toEqual({ how, status: 0, signal: null, stdout: '', stderr: '' })
-  const { names, left } = JSON.parse(readFileSync(report, 'utf8')) as { names: string[]; left: string[] }
-  expect({ how, left }).toEqual({ how, left: [] })
-  return { names }
+  const told = JSON.parse(readFileSync(report, 'utf8')) as { names: Record<string, string[]>; left: string[] }
+  expect({ how, left: told.left }).toEqual({ how, left: [] })
+  return told.names
 }
 
 /** What the package must hold: two files for every module of `src`, every other file of `src`, and four of the root. */
