@@ -23,11 +23,14 @@ const aboutTheEngineAlone = [
   'schedule/minute-scan.slow',
   'schedule/time-zones',
 ].map((name) => `test/work/${name}.test.ts`)
+// Properties play the same cases in every run (test/support/same-properties.ts).
+const setupFiles = ['test/support/same-properties.ts']
 const onBackend = (name: string) => ({
   resolve: { alias },
   test: {
     name: `slow on ${name}`,
     include: ['test/work/**/*.test.ts'],
+    setupFiles,
     exclude: aboutTheEngineAlone,
     env: { MILLRACE_TEST_GROUND: name },
     globalSetup: [`test/work/grounds/${name}-server.ts`].filter((file) => existsSync(join(root, file))),
@@ -51,6 +54,7 @@ export default defineConfig({
         test: {
           name: 'fast',
           include: ['test/**/*.test.ts'],
+          setupFiles,
           exclude: ['test/**/*.server.test.ts', 'test/**/*.slow.test.ts'],
           // Opening the sources anew for each file took longer than the tests themselves.
           isolate: false,
@@ -64,6 +68,7 @@ export default defineConfig({
           // Real servers, real processes, real files: they need time, and share two cores.
           name: 'slow',
           include: ['test/**/*.server.test.ts', 'test/**/*.slow.test.ts'],
+          setupFiles,
           globalSetup: ['test/support/ensure-built.ts'],
           testTimeout: 120_000,
           hookTimeout: 120_000,

@@ -6,11 +6,12 @@ import { ownedBy } from '../../src/ports/native.js'
 import { overPlainPorts } from '../../src/ports/plain/index.js'
 import { type Played, play } from './ledger-player.js'
 import { step } from './ledger-steps.js'
+import { stories } from './stories.js'
 
 const playedAThousandTimes = (maxLength: number, played: Played) =>
   fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength, size: 'max' }), (steps) => play(played, steps)),
-    { numRuns: 1000 },
+    { numRuns: stories(400) },
   )
 
 /** The player's time, for code that wants a whole clock. Nothing played here ever waits. */
@@ -22,7 +23,7 @@ const clockOf = (now: () => number): Clock => ({
 })
 
 // A thousand long stories take their time on a busy machine, and a failing one is shrunk for as long as it takes.
-const options = { timeout: 120_000 }
+const options = { timeout: 600_000 }
 
 describe('a ledger played against its model', options, () => {
   it('gives the same answers and holds the same records, step by step, on the memory ledger', () =>

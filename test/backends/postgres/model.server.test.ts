@@ -6,11 +6,10 @@ import type { Ledger } from '../../../src/ports/ledger.js'
 import { ownedBy } from '../../../src/ports/native.js'
 import { play } from '../ledger-player.js'
 import { step } from '../ledger-steps.js'
+import { stories } from '../stories.js'
 import { Schemas } from './schemas.js'
 
 let schemas: Schemas
-/** Every step is several round trips: a thousand stories are for a quiet hour, by MILLRACE_STORIES. */
-const STORIES = Number(process.env['MILLRACE_STORIES'] ?? 60)
 
 beforeAll(async () => {
   schemas = await Schemas.start()
@@ -63,7 +62,7 @@ describe('the PostgreSQL ledger played against its model', () => {
           if (backend !== undefined) await schemas.close(backend)
         }
       }),
-      { numRuns: STORIES },
+      { numRuns: stories(60) },
     ),
   )
 })

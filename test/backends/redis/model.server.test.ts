@@ -8,6 +8,7 @@ import { ownedBy } from '../../../src/ports/native.js'
 import { startRedis } from '../../servers/index.js'
 import { play } from '../ledger-player.js'
 import { step } from '../ledger-steps.js'
+import { stories } from '../stories.js'
 import { wrongIn } from './true-lists.js'
 import { type WatchedClient, watchedClient } from './watched-client.js'
 
@@ -34,7 +35,7 @@ function heardLedger(backend: RedisBackend, watched: WatchedClient): Ledger {
 }
 
 // A thousand stories on a real server take their time on a busy machine, and a failing one is shrunk for as long as it takes.
-describe('the Redis ledger played against its model', { timeout: 300_000 }, () => {
+describe('the Redis ledger played against its model', { timeout: 600_000 }, () => {
   it('gives the same answers and holds the same records, step by step', () =>
     fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12, size: 'max' }), async (steps) => {
@@ -53,6 +54,6 @@ describe('the Redis ledger played against its model', { timeout: 300_000 }, () =
           watched.close()
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: stories(300) },
     ))
 })

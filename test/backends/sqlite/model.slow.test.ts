@@ -4,6 +4,7 @@ import { describe, it } from 'vitest'
 import { sqliteBackend } from '../../../src/backends/sqlite/index.js'
 import { play } from '../ledger-player.js'
 import { step } from '../ledger-steps.js'
+import { stories } from '../stories.js'
 import { ledgerOn, temporaryFile } from './open-file.js'
 
 /** Forgets all data: cheaper than another file with its tables. */
@@ -14,7 +15,7 @@ function clear(file: string): void {
   db.close()
 }
 
-describe('the SQLite ledger played against its model', { timeout: 120_000 }, () => {
+describe('the SQLite ledger played against its model', { timeout: 600_000 }, () => {
   it('gives the same answers and holds the same records, step by step', async () => {
     const file = temporaryFile()
     await fc.assert(
@@ -32,7 +33,7 @@ describe('the SQLite ledger played against its model', { timeout: 120_000 }, () 
           await backend.close()
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: stories(300) },
     )
   })
 })
