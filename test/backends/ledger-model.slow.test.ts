@@ -8,7 +8,7 @@ import { type Played, play } from './ledger-player.js'
 import { step } from './ledger-steps.js'
 import { stories } from './stories.js'
 
-const playedAThousandTimes = (maxLength: number, played: Played) =>
+const playedOften = (maxLength: number, played: Played) =>
   fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength, size: 'max' }), (steps) => play(played, steps)),
     { numRuns: stories(400) },
@@ -27,7 +27,7 @@ const options = { timeout: 600_000 }
 
 describe('a ledger played against its model', options, () => {
   it('gives the same answers and holds the same records, step by step, on the memory ledger', () =>
-    playedAThousandTimes(40, {
+    playedOften(40, {
       open: (now) => {
         const owned = ownedBy(memoryBackend({ now }), [])
         if (!('open' in owned)) throw new Error('the memory backend has a native ledger')
@@ -36,7 +36,7 @@ describe('a ledger played against its model', options, () => {
     }))
 
   it('gives the same answers on plain ports, as far as those promise them', () =>
-    playedAThousandTimes(25, {
+    playedOften(25, {
       isPlain: true,
       open: (now) => {
         const clock = clockOf(now)
