@@ -120,7 +120,7 @@ const mayConflict = ({ effects }: Settlement) =>
 
 /**
  * The batch in parts that one statement each can take. What people do goes after whatever the batch did before to the same
- * items, and a guard after the same guard: a statement looks at all its guards before the first effect.
+ * items, and a guard after another on the same item: a statement looks at all its guards before the first effect.
  */
 function* waves(sent: readonly number[], batch: readonly Settlement[]): Iterable<readonly number[]> {
   let wave: number[] = []
@@ -129,11 +129,10 @@ function* waves(sent: readonly number[], batch: readonly Settlement[]): Iterable
   let guards = new Set<string>()
   for (const i of sent) {
     const settlement = batch[i]!
-    const key = keyOf(settlement)
+    const id = idOf(settlement)
     const isRare = isPeoples(settlement)
     const touches = isRare || rare.size > 0 ? touchedBy(settlement) : []
-    const isInTheWay =
-      (key !== undefined && guards.has(key)) || touches.some((id) => rare.has(id) || (isRare && seen.has(id)))
+    const isInTheWay = guards.has(id) || touches.some((id) => rare.has(id) || (isRare && seen.has(id)))
     if (isInTheWay || wave.length >= MOST_AT_ONCE) {
       yield wave
       wave = []
@@ -142,7 +141,7 @@ function* waves(sent: readonly number[], batch: readonly Settlement[]): Iterable
       guards = new Set()
     }
     wave.push(i)
-    if (key !== undefined) guards.add(key)
+    if (id !== '') guards.add(id)
     for (const id of isRare ? touches : touchedBy(settlement)) (isRare ? rare : seen).add(id)
   }
   if (wave.length > 0) yield wave
