@@ -32,6 +32,8 @@ const onBackend = (name: string) => ({
     include: ['test/work/**/*.test.ts'],
     setupFiles,
     exclude: aboutTheEngineAlone,
+    // As below.
+    isolate: false,
     env: { MILLRACE_TEST_GROUND: name },
     globalSetup: [`test/work/grounds/${name}-server.ts`].filter((file) => existsSync(join(root, file))),
     testTimeout: 120_000,
