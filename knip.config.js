@@ -20,8 +20,8 @@ export default {
     'test/guild/spider/processes/*.mjs',
   ],
   project: ['src/**/*.{ts,tsx}!', 'scripts/**/*.mjs', 'test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
-  // Programs of the system, and our own; those of npm packages must be listed in package.json.
-  ignoreBinaries: ['apt-get', 'millrace'],
+  // Programs of the system; those of npm packages must be listed in package.json.
+  ignoreBinaries: ['apt-get'],
   // Called by its path in test/package, since it has no API of its own.
   ignoreDependencies: ['@arethetypeswrong/cli'],
   // A type that only its own file names is still part of what that file says.

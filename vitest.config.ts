@@ -25,6 +25,8 @@ const aboutTheEngineAlone = [
 ].map((name) => `test/work/${name}.test.ts`)
 // Properties play the same cases in every run (test/support/same-properties.ts).
 const setupFiles = ['test/support/same-properties.ts']
+// What takes so long hangs. The longest need half a minute alone on two cores, and others may need those cores, too.
+const SLOW_MS = 300_000
 const onBackend = (name: string) => ({
   resolve: { alias },
   test: {
@@ -32,10 +34,12 @@ const onBackend = (name: string) => ({
     include: ['test/work/**/*.test.ts'],
     setupFiles,
     exclude: aboutTheEngineAlone,
+    // As below.
+    isolate: false,
     env: { MILLRACE_TEST_GROUND: name },
     globalSetup: [`test/work/grounds/${name}-server.ts`].filter((file) => existsSync(join(root, file))),
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: SLOW_MS,
+    hookTimeout: SLOW_MS,
   },
 })
 const backends = ['sqlite', 'postgres', 'redis'].filter((name) =>
@@ -70,8 +74,8 @@ export default defineConfig({
           include: ['test/**/*.server.test.ts', 'test/**/*.slow.test.ts'],
           setupFiles,
           globalSetup: ['test/support/ensure-built.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: SLOW_MS,
+          hookTimeout: SLOW_MS,
         },
       },
       ...backends.map(onBackend),

@@ -103,9 +103,8 @@ const { anything } = fc.letrec<{ anything: unknown }>((tie) => ({
 }))
 
 // Thousands of cases each, and other suites may have the processors: a slow run is no failure.
-const patience = { timeout: 60_000 }
 
-describe('any value', patience, () => {
+describe('any value', () => {
   it('comes back from its text as it was', () => {
     fc.assert(
       fc.property(anything, (value) => {
@@ -215,7 +214,7 @@ const { json } = fc.letrec<{ json: unknown }>((tie) => {
   }
 })
 
-describe('any JSON text', patience, () => {
+describe('any JSON text', () => {
   it('is read without throwing: exact wrappers become values, all else stays', () => {
     fc.assert(
       fc.property(json, (data) => {

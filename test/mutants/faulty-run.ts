@@ -24,7 +24,8 @@ export interface TestRun {
 }
 
 const CONFIG = fileURLToPath(new URL('./with-fault.config.mjs', import.meta.url))
-const LIMIT_MS = 90_000
+/** A run that has not ended by then hangs, also where all the machine is busy. */
+export const LIMIT_MS = 300_000
 
 /**
  * Runs test files in a process of their own, on the sources with that fault in them (or, without one, as they are).

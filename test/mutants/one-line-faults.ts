@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { root } from '../../scripts/lib/root.mjs'
-import { type Plant, runTests, type TestRun } from './faulty-run.js'
+import { LIMIT_MS, type Plant, runTests, type TestRun } from './faulty-run.js'
 
 /** A fault of one line, and the test that must notice it. */
 export interface OneLineFault extends Plant {
@@ -11,6 +11,8 @@ export interface OneLineFault extends Plant {
   /** A test file, and a part of the full name of the test (`S26`) that fails because of the fault. */
   readonly caughtBy: { readonly file: string; readonly test: string }
 }
+
+const NOTHING: TestRun = { passed: [], failed: [], broken: undefined }
 
 /** Runs at once. Each is a process of its own, on a machine that may have two cores. */
 const WIDTH = 2
@@ -31,12 +33,17 @@ const ofToday = (_: OneLineFault, index: number) =>
 export function describeFaults(layer: string, all: readonly OneLineFault[]): void {
   const faults = all.filter(ofToday)
   describe(`a fault in ${layer}`, () => {
-    const files = [...new Set(faults.map((fault) => fault.caughtBy.file))]
+    // A slow file runs beside this one in the same run, and once is enough; the others were run before.
+    const again = faults.filter(({ caughtBy }) => !/\.(slow|server)\.test\.ts$/.test(caughtBy.file))
+    const files = [...new Set(again.map((fault) => fault.caughtBy.file))]
     let sound: Promise<TestRun>
     let runs: readonly Promise<TestRun>[]
 
     beforeAll(() => {
-      sound = runTests(files, [...new Set(faults.map((fault) => fault.caughtBy.test))])
+      sound =
+        files.length === 0
+          ? Promise.resolve(NOTHING)
+          : runTests(files, [...new Set(again.map((fault) => fault.caughtBy.test))])
       runs = spread(WIDTH, faults, async ({ file, find, replace, caughtBy }) => {
         await sound
         return runTests([caughtBy.file], [caughtBy.test], { file, find, replace })
@@ -48,15 +55,15 @@ export function describeFaults(layer: string, all: readonly OneLineFault[]): voi
       expect(lost.map(({ fault, file }) => `${file}: ${fault}`)).toEqual([])
     })
 
-    it('is not needed for a test to fail: without it all of them pass', async () => {
+    it('is not needed for a test to fail: without it all of them pass', { timeout: LIMIT_MS }, async () => {
       const { passed, failed, broken } = await sound
       expect({ failed, broken }).toEqual({ failed: [], broken: undefined })
-      const missing = faults.filter(({ caughtBy }) => !passed.some((name) => name.includes(caughtBy.test)))
+      const missing = again.filter(({ caughtBy }) => !passed.some((name) => name.includes(caughtBy.test)))
       expect(missing.map(({ caughtBy }) => `${caughtBy.file}: ${caughtBy.test}`)).toEqual([])
     })
 
     faults.forEach(({ fault, caughtBy }, index) => {
-      it(`"${fault}" is noticed by "${caughtBy.test}"`, async () => {
+      it(`"${fault}" is noticed by "${caughtBy.test}"`, { timeout: 2 * LIMIT_MS }, async () => {
         const { failed, passed, broken } = await runs[index]!
         expect(broken).toBeUndefined()
         expect(failed, `these passed: ${passed.join('; ')}`).toContainEqual(expect.stringContaining(caughtBy.test))

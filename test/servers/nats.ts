@@ -2,7 +2,7 @@ import { basename, dirname } from 'node:path'
 import { LineSocket } from './line-socket.js'
 import { type PrivateServer, startServer } from './private-server.js'
 import { programPath } from './program.js'
-import { within } from './wait.js'
+import { ANSWER_MS, within } from './wait.js'
 
 export interface NatsServerOptions {
   /** Further arguments of nats-server. */
@@ -37,20 +37,20 @@ const nameOf = (dataDir: string) => basename(dirname(dataDir))
 export async function natsInfo(port: number): Promise<{ readonly server_name: string }> {
   const socket = await LineSocket.open(port)
   try {
-    return infoOf(await within(1_000, `INFO on port ${port}`, socket.line()))
+    return infoOf(await within(ANSWER_MS, `INFO on port ${port}`, socket.line()))
   } finally {
     socket.close()
   }
 }
 
-/** One request over core NATS, answered with JSON. Rejects after a second, and when JetStream answers with an error. */
+/** One request over core NATS, answered with JSON. Rejects when nothing comes, and when JetStream answers with an error. */
 export async function natsRequest(port: number, subject: string, body: unknown = {}): Promise<Record<string, unknown>> {
   const socket = await LineSocket.open(port)
   const inbox = `_INBOX.${process.pid}.${Math.random().toString(36).slice(2)}`
   const payload = JSON.stringify(body)
   try {
     return await within(
-      1_000,
+      ANSWER_MS,
       `${subject} on port ${port}`,
       (async () => {
         infoOf(await socket.line())

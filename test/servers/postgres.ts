@@ -3,6 +3,7 @@ import pg from 'pg'
 import { postgresTemplate } from './postgres-template.js'
 import { type PrivateServer, startServer } from './private-server.js'
 import { programPath } from './program.js'
+import { ANSWER_MS } from './wait.js'
 
 export interface PostgresServerOptions {
   /** Settings of postgresql.conf: `{ fsync: 'off' }`. Default: PostgreSQL's own, so commits are durable. */
@@ -42,12 +43,12 @@ export function startPostgres(options: PostgresServerOptions = {}): Promise<Priv
   })
 }
 
-/** One statement on a connection of its own. Rejects after a second without a connection or an answer. */
-export async function postgresQuery(port: number, sql: string, timeoutMs = 1_000): Promise<Record<string, unknown>[]> {
+/** One statement on a connection of its own. Rejects when no connection or no answer comes. */
+export async function postgresQuery(port: number, sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({
     connectionString: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    connectionTimeoutMillis: timeoutMs,
-    query_timeout: timeoutMs,
+    connectionTimeoutMillis: ANSWER_MS,
+    query_timeout: ANSWER_MS,
   })
   // A connection that breaks later must not end the process; the query reports it.
   client.on('error', () => {})
@@ -68,14 +69,14 @@ async function emptyAll(port: number): Promise<void> {
     "select datname from pg_database where datname not in ('postgres', 'template0', 'template1')",
   )
   const quoted = (name: unknown) => `"${String(name).replaceAll('"', '""')}"`
-  for (const { datname } of others) await postgresQuery(port, `drop database ${quoted(datname)} with (force)`, 10_000)
+  for (const { datname } of others) await postgresQuery(port, `drop database ${quoted(datname)} with (force)`)
   const schemas = await postgresQuery(
     port,
     "select nspname from pg_namespace where nspname <> 'information_schema' and nspname not like 'pg\\_%'",
   )
   const drops = schemas.map(({ nspname }) => `drop schema ${quoted(nspname)} cascade;`)
   // A session that still holds a lock makes this fail after five seconds instead of hanging the test.
-  await postgresQuery(port, `set lock_timeout = '5s'; ${drops.join(' ')} create schema public;`, 30_000)
+  await postgresQuery(port, `set lock_timeout = '5s'; ${drops.join(' ')} create schema public;`)
 }
 
 function userNamed(name: string): { readonly uid: number; readonly gid: number } | undefined {

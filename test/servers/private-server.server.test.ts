@@ -8,7 +8,7 @@ import type { PrivateServer } from './private-server.js'
 import { isRunning } from './processes.js'
 import { programPath } from './program.js'
 import { redisCommand, startRedis } from './redis.js'
-import { until } from './wait.js'
+import { until, within } from './wait.js'
 
 interface Kind {
   readonly name: PrivateServer['kind']
@@ -112,7 +112,8 @@ describe.each(kinds)('a private $name server', (kind) => {
     await kind.write(server.port)
 
     server.pause()
-    await expect(kind.ping(server.port)).rejects.toThrow()
+    // Real time: that nothing comes can only be waited for.
+    await expect(within(1_000, 'a ping', kind.ping(server.port))).rejects.toThrow('no answer')
     server.resume()
 
     expect(await kind.isThere(server.port)).toBe(true)
@@ -169,7 +170,7 @@ describe('a process that is killed while its servers run', () => {
 
     await until(
       () => 'something is left of the servers',
-      10_000,
+      60_000,
       () => servers.every(({ pid, dir }) => !isRunning(pid) && !existsSync(dir)),
     )
   })

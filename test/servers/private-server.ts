@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { chmodSync, chownSync, closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { dataPlace } from './data-place.js'
 import { freePort } from './free-port.js'
 import { childrenOf, isRunning, signal } from './processes.js'
 import { script } from './program.js'
@@ -50,8 +50,11 @@ export interface Recipe {
   readonly endBy: NodeJS.Signals
 }
 
-const READY_MS = 30_000
-const END_MS = 15_000
+/** Long past what a machine under load takes: these tell of a server that hangs, they do not measure one. */
+const READY_MS = 60_000
+const END_MS = 60_000
+/** A server that is just starting may take a connection and forget it: it is asked again. */
+const PING_MS = 5_000
 const PORT_ATTEMPTS = 5
 
 export async function startServer(recipe: Recipe): Promise<PrivateServer> {
@@ -84,7 +87,7 @@ class ServerInDirectory implements PrivateServer {
     this.kind = recipe.kind
     this.port = port
     this.#recipe = recipe
-    this.dir = mkdtempSync(join(tmpdir(), `millrace-${recipe.kind}-`))
+    this.dir = mkdtempSync(join(dataPlace(), `millrace-${recipe.kind}-`))
     // The janitor comes first: from here on a crash of this process leaves nothing behind. It is detached, because an
     // interrupt from the keyboard goes to our whole process group.
     this.#janitor = spawn('sh', [script('janitor.sh'), this.dir], {
@@ -172,7 +175,8 @@ class ServerInDirectory implements PrivateServer {
       `${this.kind} on port ${this.port} is not ready${failure ? `: ${failure.message}` : ''}\n${this.log()}`
     await until(what, READY_MS, async () => {
       if (failure !== undefined || child.exitCode !== null || child.signalCode !== null) throw new Error(what())
-      return this.#recipe.ping(this.port, this.#dataDir, child.pid!).catch(() => false)
+      const answer = this.#recipe.ping(this.port, this.#dataDir, child.pid!)
+      return within(PING_MS, `ping of ${this.kind}`, answer).catch(() => false)
     })
   }
 

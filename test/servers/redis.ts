@@ -1,7 +1,7 @@
 import { LineSocket } from './line-socket.js'
 import { type PrivateServer, startServer } from './private-server.js'
 import { programPath } from './program.js'
-import { within } from './wait.js'
+import { ANSWER_MS, within } from './wait.js'
 
 export interface RedisServerOptions {
   /** Keep an append-only file, so that data survives a kill. Default: false, nothing is kept. */
@@ -38,12 +38,12 @@ export function startRedis(options: RedisServerOptions = {}): Promise<PrivateSer
   })
 }
 
-/** One command on a connection of its own; a simple or bulk string as reply. Rejects after a second without an answer. */
+/** One command on a connection of its own; a simple or bulk string as reply. Rejects when no answer comes. */
 export async function redisCommand(port: number, ...words: string[]): Promise<string | undefined> {
   const socket = await LineSocket.open(port)
   try {
     socket.write(`*${words.length}\r\n${words.map((w) => `$${Buffer.byteLength(w)}\r\n${w}\r\n`).join('')}`)
-    return await within(1_000, `${words[0]} on port ${port}`, readReply(socket))
+    return await within(ANSWER_MS, `${words[0]} on port ${port}`, readReply(socket))
   } finally {
     socket.close()
   }

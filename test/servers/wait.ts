@@ -1,3 +1,6 @@
+/** How long a server may take for one answer; on a machine under load even the first connection takes seconds. */
+export const ANSWER_MS = 30_000
+
 /** Real time: these helpers wait for other processes, which no fake clock moves. */
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))

@@ -7,7 +7,7 @@ describe('a fleet on a native ledger, under every kind of trouble', () => {
     const report = await simulate(randomWork({ seeds: 300 }))
 
     expect(report.seeds).toBe(300)
-  }, 60_000)
+  })
 
   // A process that stood still between settling and its answer; one that outlasted its own time; late work that was cancelled.
   it.each([703755, 701134, 800793])('keeps them under seed %i, which broke one once', async (seed) => {

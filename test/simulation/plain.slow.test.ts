@@ -16,7 +16,7 @@ describe('a fleet on plain ports, under every kind of trouble', () => {
     const report = await simulate(randomWork({ ground: 'plain', seeds: 80 }))
 
     expect(report.seeds).toBe(80)
-  }, 80_000)
+  })
 })
 
 /**
@@ -28,5 +28,5 @@ describe('a fleet on ports that can do no more than they must', () => {
     const report = await simulate(randomWork({ ground: 'minimal', seeds: 40 }))
 
     expect(report.seeds).toBe(40)
-  }, 80_000)
+  })
 })

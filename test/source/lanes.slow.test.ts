@@ -131,7 +131,7 @@ describe('lanes', () => {
     expect(lanes.size).toBe(0)
     // A million keys of about 16 bytes each: had they been kept, tens of megabytes would be.
     expect(heapBytes() - before).toBeLessThan(4 * 1024 * 1024)
-  }, 60_000)
+  })
 })
 
 /** What is in use after a collection. */
@@ -180,5 +180,5 @@ describe('any messages, handlers and limits', () => {
       },
     )
     await fc.assert(property, { numRuns: 1_000 })
-  }, 120_000)
+  })
 })

@@ -122,7 +122,8 @@ describe.each(PLAIN_GROUNDS)('one item that is delivered many times at once, on 
       return ctx.void()
     })
     let given = 0
-    const { w, clock } = world(ground, { work: [slow] }, (ports) => ({
+    // Each poll brings one more copy.
+    const { w, clock } = world(ground, { work: [slow], pollInterval: 5 }, (ports) => ({
       ...ports,
       queue: {
         ...ports.queue,

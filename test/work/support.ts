@@ -1,4 +1,4 @@
-import { afterEach, expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import {
   type AnyWorkBuilder,
   createWork,
@@ -74,20 +74,11 @@ export interface World<Defs extends readonly AnyWorkBuilder[]> {
   another<D extends readonly AnyWorkBuilder[]>(options: WorkSystemOptions & { readonly work?: D }): WorkSystem<D>
 }
 
-const opened: { stop(): Promise<void>; clock: FakeClock }[] = []
-const closing: (() => Promise<void>)[] = []
-
-afterEach(async () => {
-  for (const { stop, clock } of opened.splice(0)) {
-    const stopped = stop()
-    await clock.advance(6_000)
-    await stopped
-  }
-  for (const close of closing.splice(0)) await close()
-})
-
-/** A look at a server is a real round trip: fewer of them per second of fake time, and the same scenarios. */
-const FAST = { pollInterval: isOnMemory ? 5 : 25, visibility: 5_000, heartbeat: 2_000 } as const
+/**
+ * Hardly a scenario needs the poll: nudges and due times wake a system. It is as rare as the scenarios bear, since each second
+ * of fake time costs that many looks, and a look at a server is a real round trip.
+ */
+const FAST = { pollInterval: isOnMemory ? 100 : 250, visibility: 5_000, heartbeat: 2_000 } as const
 
 /** A system on a fake clock, on this ground, with everything it says recorded. */
 export function world<const Defs extends readonly AnyWorkBuilder[]>(
@@ -110,7 +101,12 @@ export function world<const Defs extends readonly AnyWorkBuilder[]>(
       onError: (error: unknown, phase: string) => errors.push({ error, phase }),
       ...given,
     } as WorkSystemOptions & { readonly work?: D })
-    opened.push({ stop: system.stop, clock })
+    // Not a hook of this module: where files share their modules, it would be there for the first of them only.
+    onTestFinished(async () => {
+      const stopped = system.stop()
+      await clock.advance(6_000)
+      await stopped
+    })
     return system as unknown as WorkSystem<D>
   }
   const w = make(options)
@@ -146,7 +142,7 @@ interface Standing {
 function stand(ground: Ground): Standing {
   if (ground === 'real') {
     const { clock, backend, close } = REAL!.open()
-    closing.push(close)
+    onTestFinished(close)
     return { clock, base: backend, backend }
   }
   const clock = new FakeClock()

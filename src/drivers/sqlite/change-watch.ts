@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.js'
 import type { Ms } from '../../core/time.js'
 
 /** How often the version is asked for where the file system tells nothing. */
-const NET_MS: Ms = 250
+export const NET_MS: Ms = 250
 
 /**
  * Notices that another connection has changed the file: the file system tells of writes to the log at once, and the version

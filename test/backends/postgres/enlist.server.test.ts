@@ -192,7 +192,7 @@ describe('a pool all of whose connections are held by transactions', () => {
     expect((await cold.read(['0', '1'])).map((view) => view?.status)).toEqual(['pending', 'pending'])
     await schemas.close(own)
     await small.end()
-  }, 20_000)
+  })
 
   it('takes the password of such a pool along', async () => {
     const address = new URL(schemas.url)

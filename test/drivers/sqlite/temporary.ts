@@ -1,19 +1,14 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 
 /** In memory where the system has such a place: no test here cuts the power, and a busy disk takes 60 ms for each file. */
 const base = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
-const dirs: string[] = []
-
-afterEach(() => {
-  for (const dir of dirs.splice(0)) rmSync(dir, { recursive: true, force: true })
-})
 
 /** A file of this name in a directory of its own, which goes with the test. */
 export function temporaryFile(name = 'data.db'): string {
   const dir = mkdtempSync(join(base, 'millrace-sqlite-'))
-  dirs.push(dir)
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
   return join(dir, name)
 }

@@ -56,7 +56,7 @@ it(`W10, W12: ${GATED} gated writs and ${RUNNABLE} runnable ones: a crawl reads 
   expect(await second.spider.crawl()).toMatchObject({ action: 'rig-spawned' })
   expect(read.documents).toBeLessThan(10_000)
   db.close()
-}, 120_000)
+})
 
 /** What a store was asked. */
 class Reads {

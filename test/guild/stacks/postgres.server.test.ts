@@ -54,7 +54,7 @@ it('a new durable watcher beside one long transaction does not stop the writers'
   expect(seen).toEqual(['after'])
   await one.close()
   await two.close()
-}, 20_000)
+})
 
 it('a place in the outbox is given only when whoever has the one before it has committed', async () => {
   const backend = postgresStacks({ connectionString: server.url, schema: 'places' })

@@ -323,5 +323,5 @@ describe('any story of enqueues, claims, settlements, repetitions, cancels, gate
       ),
       { numRuns: 1000 },
     )
-  }, 120_000)
+  })
 })

@@ -88,7 +88,7 @@ describe('whatever handlers do and whenever the process is stopped', () => {
       expect(clock.pending).toBe(0)
     })
     await fc.assert(property, { numRuns: 1_000 })
-  }, 120_000)
+  })
 
   it('strict lanes acknowledge each key in order, whatever fails on the way', async () => {
     const step = fc.record({
@@ -117,5 +117,5 @@ describe('whatever handlers do and whenever the process is stopped', () => {
       },
     )
     await fc.assert(property, { numRuns: 1_000 })
-  }, 120_000)
+  })
 })
