@@ -127,8 +127,8 @@ function renew(floor: Floor, { rigId, engineId, token }: Claimed, controller: Ab
     floor.change(async () => {
       if (isOver) return true
       const sheet = await Sheet.load(floor, rigId)
-      const claim = sheet?.engine(engineId)?.claim
-      if (sheet === undefined || !sheet.isActive || claim?.token !== token) return false
+      const { claim, status } = sheet?.engine(engineId) ?? {}
+      if (sheet === undefined || status !== 'running' || claim?.token !== token) return false
       if (claim.leaseUntil === undefined) return true
       sheet.set(engineId, { claim: { ...claim, leaseUntil: floor.later(floor.config.engineLeaseMs) } })
       await sheet.save()

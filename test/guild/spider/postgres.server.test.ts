@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
 import { startPostgres } from '../../servers/index.js'
 import { onPostgres } from '../grounds.js'
+import { describeEndings } from './endings.js'
 import { describeSpider } from './scenarios.js'
 
 let server: Awaited<ReturnType<typeof startPostgres>>
@@ -11,4 +12,6 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-describeSpider(onPostgres(() => server.url))
+const onServer = onPostgres(() => server.url)
+describeSpider(onServer)
+describeEndings(onServer)
