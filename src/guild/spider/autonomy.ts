@@ -48,11 +48,13 @@ export interface SpiderRunning {
 
 /** Out of how many candidates a planner chooses. */
 const WIDTH = 8
+/** How long what other processes tell of is collected: one look answers all of it. */
+const HEARD_MS = 50
 /** How soon a step that failed, because the store could not be reached, is tried again. */
 const PAUSE_MS = 250
 
 /**
- * Spider on the work engine. Every process that started plans (rigs, grafts, blocks) when a commit of its own woke it, and hands
+ * Spider on the work engine. Every process that started plans (rigs, grafts, blocks) when a commit woke it, its own or another's, and hands
  * engine runs over as work items; whoever claims the item runs the engine. The lease of the item is the only one: the claim in
  * the Stacks holds its fence and never expires, and a newer fence takes it over.
  */
@@ -63,6 +65,8 @@ export class Autonomy {
   #running: Promise<void> | undefined
   #isAsked = false
   #cancelTimer = () => {}
+  #stopHearing = () => {}
+  #cancelHeard: (() => void) | undefined
   /** Items that this process knows to be in the work system. */
   readonly #seen = new Set<string>()
   /** When it looks after all items again. */
@@ -91,6 +95,7 @@ export class Autonomy {
       throw new OptionError('start()', 'called once: stop the first one before', 'a second call')
     this.#work = work
     this.#floor.width = WIDTH
+    this.#stopHearing = this.#floor.stacks.onChangeElsewhere(() => this.#heard())
     this.#again().catch(() => undefined)
     return { stop: () => this.stop(), settled: () => this.#running ?? Promise.resolve() }
   }
@@ -99,6 +104,9 @@ export class Autonomy {
     this.#work = undefined
     this.#floor.width = 1
     this.#cancelTimer()
+    this.#stopHearing()
+    this.#cancelHeard?.()
+    this.#cancelHeard = undefined
     await this.#running
   }
 
@@ -106,6 +114,15 @@ export class Autonomy {
     if (this.#work === undefined) return
     this.#isAsked = true
     this.#running ??= this.#floor.stacks.detached(() => this.#plan())
+  }
+
+  /** Another process has written: a writ posted by one that does not plan, a session that ended. */
+  #heard(): void {
+    if (this.#work === undefined) return
+    this.#cancelHeard ??= this.#floor.clock.after(HEARD_MS, () => {
+      this.#cancelHeard = undefined
+      this.wake()
+    })
   }
 
   /** Items that were handed over to a work system which may have lost them: the same id again is harmless. */

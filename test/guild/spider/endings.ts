@@ -238,6 +238,40 @@ export function describeEndings(kind: GroundKind): void {
       }
       const waiting = { autoStart: false }
 
+      it('is woken by a process that has not started: it posts a writ, opens one again, ends a session', async () => {
+        const client = await open({ ...woken() })
+        function woken(): SpiderGuildOptions {
+          return {
+            hasRetry: true,
+            spider: { pollIntervalMs: 3_600_000 },
+            designs: {
+              either: async ({ title }, { rigId }) => {
+                const { attempt } = await client.spider.show(rigId)
+                if (title === 'fails' && attempt < 3) throw new Error('boom')
+                if (title === 'session') return { status: 'launched', sessionId: rigId }
+                return { status: 'completed', yields: attempt }
+              },
+            },
+            engines: [{ id: 'only', designId: 'either', givens: { title: `$\{writ.title}` } }],
+            plugins: [animator],
+          }
+        }
+        await member(memoryBackend(), woken())
+        const plain = await client.post('plain')
+        await until(async () => (await client.phaseOf(plain)) === 'completed')
+        const fails = await client.post('fails')
+        await until(async () => (await client.rigsOf(fails)).length === 2 && (await client.phaseOf(fails)) === 'stuck')
+        await client.clerk.transition(fails.id, 'open')
+        await until(async () => (await client.phaseOf(fails)) === 'completed')
+        const session = await client.post('session')
+        await until(async () => (await client.spider.forWrit(session.id))?.engines[0]?.sessionId !== undefined)
+        const { id = '' } = (await client.spider.forWrit(session.id)) ?? {}
+        await client.stacks.book<SessionDoc>('animator', 'sessions').put({ id, status: 'completed' })
+        // PostgreSQL tells of books that a durable watcher is told of, and sessions are none of them.
+        if (kind.name !== 'SQLite') await client.post('plain')
+        await until(async () => (await client.phaseOf(session)) === 'completed')
+      })
+
       it.each(['the process that handed it over', 'another process, after that one is gone'])(
         'an item that is cancelled before anybody began it cancels rig and writ, seen by %s',
         async (by) => {
