@@ -7,7 +7,11 @@ import { MAX_RETRY_ATTEMPTS } from './cap.js'
 export function describeRetry(writ: WritDoc, attempts: number): RetryDescription {
   const leave = (reason: string): RetryDescription => decided(writ.id, attempts, 'leave', reason)
   const status = statusOf(writ)
-  if (writ.phase !== 'stuck') return leave(`The writ is ${writ.phase}, not stuck.`)
+  if (writ.phase !== 'stuck') {
+    // What Spider observed outlives the requeue: somebody who asks later wants to know of it.
+    const before = status?.stuckCause === 'engine-failure' ? ` It was stuck before: ${status.detail ?? ''}` : ''
+    return leave(`The writ is ${writ.phase}, not stuck.${before}`)
+  }
   if (status?.retryable === undefined)
     return leave(
       status?.stuckCause === undefined
@@ -20,7 +24,7 @@ export function describeRetry(writ: WritDoc, attempts: number): RetryDescription
   return decided(writ.id, attempts, 'requeue', `It has had ${attempts} of ${MAX_RETRY_ATTEMPTS} attempts.`)
 }
 
-export function decided(
+function decided(
   writId: string,
   attempts: number,
   decision: RetryDescription['decision'],

@@ -8,7 +8,7 @@ import type { SpiderWritStatus } from './writ-status.js'
 export interface EngineFailure {
   readonly error: string
   readonly retryable: boolean
-  /** Which engine, and what happened. Default: made from the error. */
+  /** What happened, in words, where that is more than the error. */
   readonly detail?: string
 }
 
@@ -36,7 +36,7 @@ export async function failEngine(
   const after = await floor.writs.get(writId)
   const result: CrawlResult = { action: 'rig-completed', rigId, writId, outcome: 'stuck' }
   if (before?.phase === 'stuck' || after?.phase !== 'stuck') return result
-  const detail = failure.detail ?? `Engine "${engineId}" failed: ${error === '' ? 'Engine failure' : error}`
+  const detail = `Engine "${engineId}" failed: ${failure.detail ?? (error || 'no reason was given')}`
   const status: SpiderWritStatus = { stuckCause: 'engine-failure', retryable, detail, observedAt, rigId }
   await floor.clerk.setWritStatus(writId, 'spider', status)
   return result

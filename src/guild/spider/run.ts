@@ -106,7 +106,7 @@ function thrown(floor: Floor, error: unknown): Outcome {
   const { class: kind, rule } = classify(error, { now: floor.clock.now() })
   const retryable = kind !== 'poison' && kind !== 'invalidForState'
   const text = truncateUtf8(errorMessage(error), MAX_ERROR_TEXT_BYTES)
-  return { kind: 'failed', error: text, retryable, detail: `${text || 'Engine failure'} (${kind}, by ${rule})` }
+  return { kind: 'failed', error: text, retryable, detail: `${text || 'no reason was given'} (${kind}, by ${rule})` }
 }
 
 /** Renews the claim of a crawl while its engine runs, and notices when it is lost. */

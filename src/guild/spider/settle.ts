@@ -85,7 +85,7 @@ export async function record(floor: Floor, sheet: Sheet, engine: EngineRow, outc
       const lost = lostInJson(yields)
       if (lost !== undefined) {
         const error = `${outcome.of} yields are not JSON-serializable`
-        return fail(floor, sheet, engine, { error, retryable: false, detail: `Engine "${engineId}": ${lost}` })
+        return fail(floor, sheet, engine, { error, retryable: false, detail: `${error}: ${lost}` })
       }
       if (!sheet.isActive) return endBeside(floor, sheet, engineId, { status: 'completed', yields })
       sheet.set(engineId, { ...OVER, status: 'completed', yields, completedAt: floor.now(), priorBlock: undefined })
