@@ -18,7 +18,7 @@ export function describeRetry(writ: WritDoc, attempts: number): RetryDescription
         ? 'Nothing says that another attempt may succeed.'
         : `It is stuck by ${status.stuckCause}, which says nothing about another attempt.`,
     )
-  if (status.retryable !== true) return leave('Its failure is of a kind that another attempt would repeat.')
+  if (!isRetryable(writ)) return leave('Its failure is of a kind that another attempt would repeat.')
   if (attempts >= MAX_RETRY_ATTEMPTS)
     return leave(`It has had ${attempts} of ${MAX_RETRY_ATTEMPTS} attempts; now a person has to look at it.`)
   return decided(writ.id, attempts, 'requeue', `It has had ${attempts} of ${MAX_RETRY_ATTEMPTS} attempts.`)
@@ -32,6 +32,9 @@ function decided(
 ): RetryDescription {
   return Object.freeze({ writId, attempts, cap: MAX_RETRY_ATTEMPTS, decision, reason })
 }
+
+/** Whether another attempt may succeed: `true`, and nothing that resembles it. */
+export const isRetryable = (writ: WritDoc): boolean => statusOf(writ)?.retryable === true
 
 /** What Spider observed about a writ. */
 export function statusOf(writ: WritDoc): SpiderWritStatus | undefined {

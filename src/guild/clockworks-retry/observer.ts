@@ -4,7 +4,7 @@ import type { ReadOnlyBook, StacksApi } from '../stacks/api.js'
 import type { ChangeEvent } from '../stacks/events.js'
 import type { RetryDescription } from './api.js'
 import { MAX_RETRY_ATTEMPTS } from './cap.js'
-import { describeRetry, statusOf } from './describe.js'
+import { describeRetry, isRetryable, statusOf } from './describe.js'
 
 /** What is read of a rig. */
 interface RigView {
@@ -114,9 +114,6 @@ function isLeftOver(writ: WritDoc, rigs: readonly RigView[]): boolean {
   const isOfNewest = newest.status === 'stuck' && (rigId === undefined || rigId === newest.id)
   return isOfNewest && rigs.length < MAX_RETRY_ATTEMPTS
 }
-
-/** `true` and nothing that resembles it. */
-const isRetryable = (writ: WritDoc): boolean => statusOf(writ)?.retryable === true
 
 function rigIdOf(writ: WritDoc): string | undefined {
   return statusOf(writ)?.rigId

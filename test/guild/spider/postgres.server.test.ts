@@ -12,6 +12,5 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-const onServer = onPostgres(() => server.url)
-describeSpider(onServer)
-describeEndings(onServer)
+describeSpider(onPostgres(() => server.url))
+describeEndings(onPostgres(() => server.url))

@@ -100,7 +100,7 @@ export const SPIDER_FAULTS: readonly OneLineFault[] = [
   },
   {
     fault: 'whatever resembles true is a flag',
-    file: 'src/guild/clockworks-retry/observer.ts',
+    file: 'src/guild/clockworks-retry/describe.ts',
     find: 'statusOf(writ)?.retryable === true',
     replace: 'Boolean(statusOf(writ)?.retryable)',
     caughtBy: scenario('40:'),
