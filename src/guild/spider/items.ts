@@ -8,7 +8,7 @@ import { Sheet } from './sheet.js'
 
 /** Why a rig was cancelled whose item was, when whoever did it gave no reason. */
 export const ITEM_CANCELLED = 'The work item was cancelled'
-const ITEM_DISCARDED = 'The work item was discarded'
+const ITEM_GONE = 'The work item is gone before it ran: it was discarded, or the work system has lost it'
 
 /**
  * Looks after the engines that were handed to the work engine: an item may end without anybody running it. Somebody cancelled it
@@ -52,7 +52,8 @@ async function told(
   const engine = sheet?.engine(engineId)
   if (sheet === undefined || engine?.status !== 'running' || engine.item !== 'pushed' || itemOf(engine) !== id)
     return false
-  if (state === undefined) await record(floor, sheet, engine, { kind: 'cancelled', reason: ITEM_DISCARDED })
+  // To run it again could be what somebody has just prevented, to cancel its writ what nobody wanted: a person knows.
+  if (state === undefined) await record(floor, sheet, engine, { kind: 'failed', error: ITEM_GONE, retryable: false })
   else if (state.status === 'success') {
     // Books that were put back to an earlier time than the items, say. The same run once more, as another item.
     sheet.set(engineId, { item: 'due', claim: undefined, resumes: (engine.resumes ?? 0) + 1 })

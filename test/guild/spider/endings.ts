@@ -296,11 +296,11 @@ export function describeEndings(kind: GroundKind): void {
         },
       )
 
-      it('an item that is cancelled and discarded before anybody looked cancels rig and writ', async () => {
+      it('an item that is cancelled and discarded before anybody looked is for a person: it may have been lost as well', async () => {
         const items = memoryBackend()
         let look = () => {}
         const isToLook = new Promise<void>((resolve) => (look = resolve))
-        const made = await member(items, { designs: { done } }, waiting, (w) => ({
+        const made = await member(items, { designs: { done }, hasRetry: true }, waiting, (w) => ({
           enqueue: w.enqueue,
           states: async (ids) => isToLook.then(() => w.states(ids)),
         }))
@@ -312,9 +312,11 @@ export function describeEndings(kind: GroundKind): void {
         look()
         await until(async () => (await made.phaseOf(writ)) !== 'open')
         expect(await made.clerk.show(writ.id)).toMatchObject({
-          phase: 'cancelled',
-          resolution: 'The work item was discarded',
+          phase: 'stuck',
+          resolution: expect.stringContaining('discarded'),
+          status: { spider: { stuckCause: 'engine-failure', retryable: false } },
         })
+        expect((await made.rigsOf(writ)).map(({ status }) => status)).toEqual(['stuck'])
         expect(await slots(made)).toBe(0)
       })
 
