@@ -54,9 +54,9 @@ const HEARD_MS = 50
 const PAUSE_MS = 250
 
 /**
- * Spider on the work engine. Every process that started plans (rigs, grafts, blocks) when a commit woke it, its own or another's, and hands
- * engine runs over as work items; whoever claims the item runs the engine. The lease of the item is the only one: the claim in
- * the Stacks holds its fence and never expires, and a newer fence takes it over.
+ * Spider on the work engine. Every process that started plans (rigs, grafts, blocks) when a commit woke it, its own or another's,
+ * and hands engine runs over as work items; whoever claims the item runs the engine. The lease of the item is the only one: the
+ * claim in the Stacks holds its fence and never expires, and a newer fence takes it over.
  */
 export class Autonomy {
   readonly engineWork: EngineWork
