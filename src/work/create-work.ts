@@ -64,6 +64,8 @@ export interface WorkSystem<Defs extends readonly AnyWorkBuilder[] = readonly An
   stop(): Promise<void>
   /** The states of items: all of the backend's where it can list, otherwise those this process has seen. */
   list(filter?: ListFilter): Promise<WorkState[]>
+  /** The states of these items, in their order; undefined where nothing is known: it never was, or is kept no longer. */
+  states(ids: readonly string[]): Promise<readonly (WorkState | undefined)[]>
   /** Cancels an item, wherever in the fleet it waits or runs, and says what that came to. */
   cancel(id: string, reason?: string): Promise<CancelAnswer>
   /** No process of the fleet begins work of this queue or type any more. What runs goes on; what waits keeps its place. */
@@ -134,6 +136,7 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
     start: () => engine.start(),
     stop: () => engine.stop(),
     list: (filter?: ListFilter) => engine.list(filter),
+    states: async (ids: readonly string[]) => engine.states(ids),
     cancel: (id: string, reason?: string) => engine.controls.cancel(id, reason),
     pause: (what: Pausable, reason?: string) => engine.controls.pause(what, reason),
     resume: (what: Pausable, reason?: string) => engine.controls.resume(what, reason),

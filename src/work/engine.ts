@@ -17,7 +17,7 @@ import type { Registry } from './registry.js'
 import type { ScheduleConfig } from './schedule/config.js'
 import { Schedules } from './schedule/schedules.js'
 import { Shared } from './shared.js'
-import { stateOf } from './states.js'
+import { stateOf, statesOf } from './states.js'
 import { Submitter } from './submitter.js'
 import type { ResolvedSystemOptions } from './system-options.js'
 import { Waiting } from './waiting.js'
@@ -95,6 +95,10 @@ export class Engine {
     return this.#s.recorder.active.list()
   }
 
+  states(ids: readonly string[]): Promise<readonly (WorkState | undefined)[]> {
+    return statesOf(this.#s, ids)
+  }
+
   async list(filter?: ListFilter): Promise<WorkState[]> {
     const { ledger, known, o, recorder } = this.#s
     const { queries, fits } = readFilter(filter)
@@ -147,7 +151,12 @@ export class Engine {
       case 'dead':
       case 'expired':
       case 'cancelled':
-        saw({ status: 'dead', error: told.error, endAt: at })
+        saw({
+          status: 'dead',
+          error: told.error,
+          ending: told.kind === 'dead' ? told.ending : told.kind,
+          endAt: at,
+        })
         this.#waiting.itemEnded(envelope.id, { error: told.error })
         break
       case 'retried':
@@ -173,7 +182,7 @@ export class Engine {
 
   /** It was waiting, and a cancel of ours ended it. */
   #cancelled({ envelope }: ItemView, error: string, closed: readonly ClosedGroup[]): void {
-    this.#s.saw(envelope, { status: 'dead', error, endAt: this.#s.now() })
+    this.#s.saw(envelope, { status: 'dead', error, ending: 'cancelled', endAt: this.#s.now() })
     this.#waiting.itemEnded(envelope.id, { error })
     for (const group of closed) this.#closed(group)
     this.#holdProcess()

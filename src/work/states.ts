@@ -1,6 +1,6 @@
 import type { At } from '../core/time.js'
-import type { EnvelopeHead } from '../ports/item.js'
-import type { ItemView } from '../ports/ledger.js'
+import type { DeadEnding, EnvelopeHead } from '../ports/item.js'
+import type { ItemView, Ledger } from '../ports/ledger.js'
 import type { WorkState } from './work.js'
 
 /**
@@ -13,9 +13,26 @@ export function stateOf(view: ItemView, begunAt?: At): WorkState {
     ...initialState(view.envelope),
     status: view.status === 'running' && runAt === undefined ? 'pending' : view.status,
     ...(view.error === undefined ? {} : { error: view.error }),
+    ...(view.status === 'dead' && isDeadEnding(view.ending) ? { ending: view.ending } : {}),
     ...(runAt === undefined ? {} : { runAt }),
     ...(view.endAt === undefined ? {} : { endAt: view.endAt }),
   }
+}
+
+function isDeadEnding(ending: ItemView['ending']): ending is DeadEnding {
+  return ending !== undefined && ending !== 'done' && ending !== 'dropped'
+}
+
+/** The states of these items, in their order; what the ledger no longer knows, this process may. */
+export async function statesOf(
+  { ledger, known }: { readonly ledger: Pick<Ledger, 'read'>; readonly known: KnownStates | undefined },
+  ids: readonly string[],
+): Promise<readonly (WorkState | undefined)[]> {
+  const views = await ledger.read(ids)
+  return ids.map((id, i) => {
+    const view = views[i]
+    return view === undefined ? known?.get(id) : stateOf(view)
+  })
 }
 
 /** What an item's state begins with. */

@@ -21,7 +21,7 @@ import { Redrive } from './redrive.js'
 import { type Route, route } from './route.js'
 import { Runner } from './runner.js'
 import { commitPatienceMs, type Shared } from './shared.js'
-import { stateOf } from './states.js'
+import { statesOf } from './states.js'
 import type { WorkSettling } from './work-settling.js'
 
 /** A body on the queue that is no envelope: removed, because nobody could ever run it. */
@@ -382,13 +382,4 @@ export class WorkLoop {
       failed: (phase, error) => failed(error, phase === 'settle' ? 'commit' : 'queue'),
     }
   }
-}
-
-/** The states of these items; what the ledger no longer knows, this process may. */
-async function statesOf({ ledger, known }: Shared, ids: readonly string[]) {
-  const views = await ledger.read(ids)
-  return ids.map((id, i) => {
-    const view = views[i]
-    return view === undefined ? known?.get(id) : stateOf(view)
-  })
 }

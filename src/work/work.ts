@@ -1,4 +1,5 @@
 import type { RetryPolicyOptions } from '../core/retry-policy.js'
+import type { DeadEnding } from '../ports/item.js'
 import type { CancelAnswer } from './controls/cancel.js'
 import type { Batch } from './define-batch-work.js'
 import type { WorkOptions } from './work-options.js'
@@ -164,6 +165,8 @@ export interface WorkState {
   readonly attempt: number
   readonly result?: unknown
   readonly error?: string
+  /** Why it was given up, of one that is dead. */
+  readonly ending?: DeadEnding
   readonly queueAt: number
   readonly startAt: number
   readonly runAt?: number

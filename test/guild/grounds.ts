@@ -49,9 +49,10 @@ export const onSqlite: GroundKind = {
   },
 }
 
+let grounds = 0
+
 /** Documents in a PostgreSQL server that the test has started, each ground in a schema of its own. */
 export function onPostgres(connectionString: () => string): GroundKind {
-  let grounds = 0
   return {
     name: 'PostgreSQL',
     async open() {

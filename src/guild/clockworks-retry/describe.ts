@@ -7,20 +7,24 @@ import { MAX_RETRY_ATTEMPTS } from './cap.js'
 export function describeRetry(writ: WritDoc, attempts: number): RetryDescription {
   const leave = (reason: string): RetryDescription => decided(writ.id, attempts, 'leave', reason)
   const status = statusOf(writ)
-  if (writ.phase !== 'stuck') return leave(`The writ is ${writ.phase}, not stuck.`)
+  if (writ.phase !== 'stuck') {
+    // What Spider observed outlives the requeue: somebody who asks later wants to know of it.
+    const before = status?.stuckCause === 'engine-failure' ? ` It was stuck before: ${status.detail ?? ''}` : ''
+    return leave(`The writ is ${writ.phase}, not stuck.${before}`)
+  }
   if (status?.retryable === undefined)
     return leave(
       status?.stuckCause === undefined
         ? 'Nothing says that another attempt may succeed.'
         : `It is stuck by ${status.stuckCause}, which says nothing about another attempt.`,
     )
-  if (status.retryable !== true) return leave('Its failure is of a kind that another attempt would repeat.')
+  if (!isRetryable(writ)) return leave('Its failure is of a kind that another attempt would repeat.')
   if (attempts >= MAX_RETRY_ATTEMPTS)
     return leave(`It has had ${attempts} of ${MAX_RETRY_ATTEMPTS} attempts; now a person has to look at it.`)
   return decided(writ.id, attempts, 'requeue', `It has had ${attempts} of ${MAX_RETRY_ATTEMPTS} attempts.`)
 }
 
-export function decided(
+function decided(
   writId: string,
   attempts: number,
   decision: RetryDescription['decision'],
@@ -28,6 +32,9 @@ export function decided(
 ): RetryDescription {
   return Object.freeze({ writId, attempts, cap: MAX_RETRY_ATTEMPTS, decision, reason })
 }
+
+/** Whether another attempt may succeed: `true`, and nothing that resembles it. */
+export const isRetryable = (writ: WritDoc): boolean => statusOf(writ)?.retryable === true
 
 /** What Spider observed about a writ. */
 export function statusOf(writ: WritDoc): SpiderWritStatus | undefined {

@@ -4,7 +4,7 @@ import type { ReadOnlyBook, StacksApi } from '../stacks/api.js'
 import type { ChangeEvent } from '../stacks/events.js'
 import type { RetryDescription } from './api.js'
 import { MAX_RETRY_ATTEMPTS } from './cap.js'
-import { decided, describeRetry, statusOf } from './describe.js'
+import { describeRetry, isRetryable, statusOf } from './describe.js'
 
 /** What is read of a rig. */
 interface RigView {
@@ -81,11 +81,9 @@ export class Observer {
       async () => {
         const writ = await this.#writs.get(writId)
         if (writ?.phase !== 'stuck' || !isRetryable(writ) || rigIdOf(writ) !== rigId) return undefined
-        const attempts = await this.#attempts(writId)
-        if (attempts >= MAX_RETRY_ATTEMPTS)
-          return decided(writId, attempts, 'leave', `It has had ${attempts} of ${MAX_RETRY_ATTEMPTS} attempts.`)
-        await this.#clerk.transition(writId, 'open')
-        return decided(writId, attempts, 'requeue', `It has had ${attempts} of ${MAX_RETRY_ATTEMPTS} attempts.`)
+        const decision = describeRetry(writ, await this.#attempts(writId))
+        if (decision.decision === 'requeue') await this.#clerk.transition(writId, 'open')
+        return decision
       },
       { retries: RETRIES },
     )
@@ -116,9 +114,6 @@ function isLeftOver(writ: WritDoc, rigs: readonly RigView[]): boolean {
   const isOfNewest = newest.status === 'stuck' && (rigId === undefined || rigId === newest.id)
   return isOfNewest && rigs.length < MAX_RETRY_ATTEMPTS
 }
-
-/** `true` and nothing that resembles it. */
-const isRetryable = (writ: WritDoc): boolean => statusOf(writ)?.retryable === true
 
 function rigIdOf(writ: WritDoc): string | undefined {
   return statusOf(writ)?.rigId

@@ -19,6 +19,13 @@ export type CrawlResult =
       readonly cascadeSkipped?: readonly string[]
     }
   | {
+      /** It ran on beside one that failed, and came to its end in a rig that was stuck already. */
+      readonly action: 'engine-ended'
+      readonly rigId: string
+      readonly engineId: string
+      readonly status: 'completed' | 'failed' | 'cancelled'
+    }
+  | {
       readonly action: 'engine-grafted'
       readonly rigId: string
       readonly engineId: string

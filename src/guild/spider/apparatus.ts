@@ -163,7 +163,7 @@ async function cancel(floor: Floor, rigId: string, reason: string): Promise<RigD
   return floor.change(async () => {
     const sheet = await Sheet.load(floor, stringOption('cancel(rigId)', rigId))
     if (sheet === undefined) throw new RigNotFoundError(rigId)
-    if (sheet.isActive) await cancelRig(floor, sheet, reason)
+    if (sheet.isBusy) await cancelRig(floor, sheet, reason)
     else if (sheet.rig.status === 'stuck') {
       sheet.setRig({ status: 'cancelled' })
       await sheet.save()

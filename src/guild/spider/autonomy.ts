@@ -1,16 +1,18 @@
 import { errorMessage } from '../../core/error-text.js'
 import { newToken } from '../../core/ids.js'
 import { OptionError, OptionTypeError } from '../../core/options.js'
+import type { Ms } from '../../core/time.js'
 import { CancelledError, ShutdownDeadlineError } from '../../source/loop/errors.js'
 import type { WorkSystem } from '../../work/create-work.js'
 import { defineWork } from '../../work/define-work.js'
 import type { WorkBuilder, WorkContext, WorkResult } from '../../work/work.js'
 import { admit, type Claimed, claimedFrom, giveBack, MAX_LAPSES, takenOver } from './claim.js'
-import { checkNext, collectNext, firstReady, LEASE_EXPIRED, STOPPING, takeOverLapsed } from './crawl.js'
-import { failEngine } from './end-rig.js'
+import { checkNext, collectNext, firstReady, LEASE_EXPIRED, NOT_AGAIN, STOPPING, takeOverLapsed } from './crawl.js'
+import { endBeside, failEngine } from './end-rig.js'
 import type { Floor } from './floor.js'
 import { graftNext } from './graft.js'
-import { itemId } from './item-id.js'
+import { itemOf } from './item-id.js'
+import { ITEM_CANCELLED, lookAfterItems } from './items.js'
 import type { QueueRow } from './rig.js'
 import { runEngine } from './run.js'
 import { settle } from './settle.js'
@@ -33,7 +35,7 @@ export type EngineWork = WorkBuilder<'spider.engine', EngineItem, void, void>
 /** What `start` takes. */
 export interface StartSpider {
   /** A work system that was made with `spider.engineWork` among its types. */
-  readonly work: Pick<WorkSystem, 'enqueue'>
+  readonly work: Pick<WorkSystem, 'enqueue' | 'states'>
 }
 
 /** A Spider that runs by itself. */
@@ -46,13 +48,15 @@ export interface SpiderRunning {
 
 /** Out of how many candidates a planner chooses. */
 const WIDTH = 8
+/** How long what other processes tell of is collected: one look answers all of it. */
+const HEARD_MS = 50
 /** How soon a step that failed, because the store could not be reached, is tried again. */
 const PAUSE_MS = 250
 
 /**
- * Spider on the work engine. Every process that started plans (rigs, grafts, blocks) when a commit of its own woke it, and hands
- * engine runs over as work items; whoever claims the item runs the engine. The lease of the item is the only one: the claim in
- * the Stacks holds its fence and never expires, and a newer fence takes it over.
+ * Spider on the work engine. Every process that started plans (rigs, grafts, blocks) when a commit woke it, its own or another's,
+ * and hands engine runs over as work items; whoever claims the item runs the engine. The lease of the item is the only one: the
+ * claim in the Stacks holds its fence and never expires, and a newer fence takes it over.
  */
 export class Autonomy {
   readonly engineWork: EngineWork
@@ -61,6 +65,12 @@ export class Autonomy {
   #running: Promise<void> | undefined
   #isAsked = false
   #cancelTimer = () => {}
+  #stopHearing = () => {}
+  #cancelHeard: (() => void) | undefined
+  /** Items that this process knows to be in the work system. */
+  readonly #seen = new Set<string>()
+  /** When it looks after all items again. */
+  #lookAt: Ms = 0
 
   constructor(floor: Floor) {
     this.#floor = floor
@@ -79,11 +89,13 @@ export class Autonomy {
   }
 
   start({ work }: StartSpider): SpiderRunning {
-    if (typeof work?.enqueue !== 'function') throw new OptionTypeError('start().work', 'a work system', work)
+    if (typeof work?.enqueue !== 'function' || typeof work.states !== 'function')
+      throw new OptionTypeError('start().work', 'a work system', work)
     if (this.#work !== undefined)
       throw new OptionError('start()', 'called once: stop the first one before', 'a second call')
     this.#work = work
     this.#floor.width = WIDTH
+    this.#stopHearing = this.#floor.stacks.onChangeElsewhere(() => this.#heard())
     this.#again().catch(() => undefined)
     return { stop: () => this.stop(), settled: () => this.#running ?? Promise.resolve() }
   }
@@ -92,6 +104,9 @@ export class Autonomy {
     this.#work = undefined
     this.#floor.width = 1
     this.#cancelTimer()
+    this.#stopHearing()
+    this.#cancelHeard?.()
+    this.#cancelHeard = undefined
     await this.#running
   }
 
@@ -101,11 +116,23 @@ export class Autonomy {
     this.#running ??= this.#floor.stacks.detached(() => this.#plan())
   }
 
+  /** Another process has written: a writ posted by one that does not plan, a session that ended. */
+  #heard(): void {
+    if (this.#work === undefined) return
+    this.#cancelHeard ??= this.#floor.clock.after(HEARD_MS, () => {
+      this.#cancelHeard = undefined
+      this.wake()
+    })
+  }
+
   /** Items that were handed over to a work system which may have lost them: the same id again is harmless. */
   async #again(): Promise<void> {
     this.wake()
     const { queue } = this.#floor
     for (const row of await queue.find({ where: [['kind', '=', 'item']] })) await this.#push(row)
+    // Those that were not lost may have ended while nobody was there.
+    this.#lookAt = 0
+    this.wake()
   }
 
   async #plan(): Promise<void> {
@@ -134,6 +161,7 @@ export class Autonomy {
   async #step(): Promise<boolean> {
     const floor = this.#floor
     return (
+      (await this.#lookIfDue()) ||
       (await this.#pushNext()) ||
       (await collectNext(floor)) !== null ||
       (await graftNext(floor)) !== null ||
@@ -143,6 +171,14 @@ export class Autonomy {
       (await unstickNext(floor)) !== null ||
       (await spawnNext(floor)) !== null
     )
+  }
+
+  /** Every so often, however much else there is to do. */
+  async #lookIfDue(): Promise<boolean> {
+    const { clock, config } = this.#floor
+    if (this.#work === undefined || clock.monotonic() < this.#lookAt) return false
+    this.#lookAt = clock.monotonic() + config.pollIntervalMs
+    return lookAfterItems(this.#floor, this.#work, this.#seen)
   }
 
   /** Gives the next ready engine a slot; its item is pushed after the commit. */
@@ -179,12 +215,16 @@ export class Autonomy {
     const floor = this.#floor
     const engine = await floor.engines.get(`${rigId}/${engineId}`)
     if (engine === null || engine.item === undefined || this.#work === undefined) return
+    const id = itemOf(engine)
     const attempt = (engine.attemptCount ?? 0) + 1
     const input: EngineItem = { rigId, engineId, attempt, handover: newToken() }
-    await this.#work.enqueue({ id: itemId(engine, attempt), type: 'spider.engine', input }).accepted()
+    await this.#work.enqueue({ id, type: 'spider.engine', input }).accepted()
+    this.#seen.add(id)
     await floor.change(async () => {
       const sheet = await Sheet.load(floor, rigId)
-      if (sheet?.engine(engineId)?.item !== 'due') return
+      const now = sheet?.engine(engineId)
+      // While this waited for the answer, the item may have run, and the engine's next try may be due.
+      if (sheet === undefined || now?.item !== 'due' || itemOf(now) !== id) return
       sheet.set(engineId, { item: 'pushed' })
       await sheet.save()
     })
@@ -210,7 +250,7 @@ export class Autonomy {
       // The run was ended from outside, which is not the engine's failure: whoever gets the item next runs it again.
       if (signal.reason instanceof CancelledError) {
         // Nobody gets the item next: what was cancelled with it is the engine, as when its session is.
-        await settle(floor, claimed, { kind: 'cancelled', reason: signal.reason.why || 'The work item was cancelled' })
+        await settle(floor, claimed, { kind: 'cancelled', reason: signal.reason.why || ITEM_CANCELLED })
         throw signal.reason
       }
       if (outcome.kind === 'failed' && signal.aborted) throw signal.reason
@@ -231,12 +271,16 @@ export class Autonomy {
     const floor = this.#floor
     const sheet = await Sheet.load(floor, rigId)
     const engine = sheet?.engine(engineId)
-    if (sheet === undefined || engine === undefined || !sheet.isActive || engine.status !== 'running') return null
+    if (sheet === undefined || engine?.status !== 'running') return null
     if (engine.item === undefined || engine.sessionId !== undefined || (engine.attemptCount ?? 0) + 1 !== attempt)
       return null
     // Somebody holds the item by a newer lease. One of another handover was made because that item is gone, and takes over.
     const { claim } = engine
     if (claim?.fence !== undefined && claim.fence >= fence && (claim.handover ?? '') === handover) return null
+    if (!sheet.isActive) {
+      await endBeside(floor, sheet, engineId, NOT_AGAIN)
+      return null
+    }
     const { lapses, ...counted } = takenOver(engine)
     if (lapses >= MAX_LAPSES) {
       await failEngine(floor, sheet, engineId, LEASE_EXPIRED)

@@ -93,8 +93,7 @@ export async function admit(
   }
   if (floor.design(designId) === undefined) {
     const error = `No engine design found for "${designId}"`
-    await failEngine(floor, sheet, engineId, { error, retryable: false })
-    return { kind: 'acted', result: endedOr(sheet) }
+    return { kind: 'acted', result: await failEngine(floor, sheet, engineId, { error, retryable: false }) }
   }
   const slot = await takeSlot(floor, engine)
   if (slot === undefined) return { kind: 'full' }

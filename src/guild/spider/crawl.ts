@@ -1,8 +1,8 @@
 import { errorMessage } from '../../core/error-text.js'
 import type { CrawlResult } from './api.js'
 import type { BlockCheck } from './block-types.js'
-import { admit, type Claimed, claimedFrom, endedOr, giveBack, leased, MAX_LAPSES, takenOver } from './claim.js'
-import { failEngine } from './end-rig.js'
+import { admit, type Claimed, claimedFrom, giveBack, leased, MAX_LAPSES, takenOver } from './claim.js'
+import { endBeside, failEngine } from './end-rig.js'
 import type { Floor } from './floor.js'
 import { graftNext } from './graft.js'
 import type { QueueKind, QueueRow } from './rig.js'
@@ -30,7 +30,7 @@ export async function collectNext(floor: Floor): Promise<CrawlResult | null> {
       const sheet = await Sheet.load(floor, first.rigId)
       const engine = sheet?.engine(first.engineId)
       if (sheet === undefined || engine?.status !== 'running' || engine.isSessionOver !== true) return null
-      if (!sheet.isActive || engine.claim !== undefined) return null
+      if (engine.claim !== undefined) return null
       const claim = leased(floor)
       sheet.set(first.engineId, { claim })
       await sheet.save()
@@ -173,11 +173,10 @@ async function takeOver(floor: Floor, { rigId, engineId }: QueueRow): Promise<Ne
   const leaseUntil = engine?.claim?.leaseUntil
   if (sheet === undefined || engine === undefined || leaseUntil === undefined || leaseUntil > floor.now())
     return { kind: 'again' }
+  if (!sheet.isActive && engine.sessionId === undefined)
+    return { kind: 'acted', result: await endBeside(floor, sheet, engineId, NOT_AGAIN) }
   const { lapses, ...counted } = takenOver(engine)
-  if (lapses >= MAX_LAPSES) {
-    await failEngine(floor, sheet, engineId, LEASE_EXPIRED)
-    return { kind: 'acted', result: endedOr(sheet) }
-  }
+  if (lapses >= MAX_LAPSES) return { kind: 'acted', result: await failEngine(floor, sheet, engineId, LEASE_EXPIRED) }
   const claim = { ...leased(floor), ...counted }
   sheet.set(engineId, { claim, lapses })
   await sheet.save()
@@ -192,6 +191,12 @@ export async function takeOverLapsed(floor: Floor): Promise<boolean> {
   if (turn.kind === 'claimed') await runAndSettle(floor, turn.claimed)
   return true
 }
+
+/** The end of an engine whose process was gone when its rig was stuck: nothing is begun there, nor begun again. */
+export const NOT_AGAIN = {
+  status: 'cancelled',
+  error: 'Not run again after its process was gone: its rig was stuck',
+} as const
 
 /** The failure of an engine whose processes died one after the other. */
 export const LEASE_EXPIRED = { error: 'Engine lease expired', retryable: true } as const

@@ -17,10 +17,8 @@ export async function graftNext(floor: Floor): Promise<CrawlResult | null> {
     if (sheet === undefined || graft === undefined || !sheet.isActive) return null
     const { engineId } = graft
     const problem = graftProblem(floor, sheet, graft)
-    if (problem !== undefined) {
-      await failEngine(floor, sheet, engineId, { error: `Graft validation failed: ${problem}`, retryable: false })
-      return endedOr(sheet)
-    }
+    if (problem !== undefined)
+      return failEngine(floor, sheet, engineId, { error: `Graft validation failed: ${problem}`, retryable: false })
     sheet.setRig({ pendingGrafts: rest.length === 0 ? undefined : rest })
     await addEngines(floor, sheet, graft)
     await sheet.save()

@@ -4,7 +4,7 @@ import { newestRig } from './cascade.js'
 import { cancelRig } from './end-rig.js'
 import type { Floor } from './floor.js'
 import { cycleFrom, isGate } from './gate.js'
-import { type DispatchRow, isActive } from './rig.js'
+import type { DispatchRow } from './rig.js'
 import { Sheet } from './sheet.js'
 import type { SpiderWritStatus } from './writ-status.js'
 
@@ -191,7 +191,6 @@ async function lookAgainFrom(floor: Floor, startId: string): Promise<void> {
 /** A cancelled writ takes its newest rig along, if that is still going on. */
 async function cancelNewest(floor: Floor, writ: WritDoc): Promise<void> {
   const rig = await newestRig(floor, writ.id)
-  if (rig === undefined || !isActive(rig.status)) return
-  const sheet = await Sheet.load(floor, rig.id)
-  if (sheet !== undefined) await cancelRig(floor, sheet, `Writ ${writ.id} cancelled`)
+  const sheet = rig === undefined ? undefined : await Sheet.load(floor, rig.id)
+  if (sheet?.isBusy === true) await cancelRig(floor, sheet, `Writ ${writ.id} cancelled`)
 }

@@ -106,7 +106,7 @@ function thrown(floor: Floor, error: unknown): Outcome {
   const { class: kind, rule } = classify(error, { now: floor.clock.now() })
   const retryable = kind !== 'poison' && kind !== 'invalidForState'
   const text = truncateUtf8(errorMessage(error), MAX_ERROR_TEXT_BYTES)
-  return { kind: 'failed', error: text, retryable, detail: `${text || 'Engine failure'} (${kind}, by ${rule})` }
+  return { kind: 'failed', error: text, retryable, detail: `${text || 'no reason was given'} (${kind}, by ${rule})` }
 }
 
 /** Renews the claim of a crawl while its engine runs, and notices when it is lost. */
@@ -127,8 +127,8 @@ function renew(floor: Floor, { rigId, engineId, token }: Claimed, controller: Ab
     floor.change(async () => {
       if (isOver) return true
       const sheet = await Sheet.load(floor, rigId)
-      const claim = sheet?.engine(engineId)?.claim
-      if (sheet === undefined || !sheet.isActive || claim?.token !== token) return false
+      const { claim, status } = sheet?.engine(engineId) ?? {}
+      if (sheet === undefined || status !== 'running' || claim?.token !== token) return false
       if (claim.leaseUntil === undefined) return true
       sheet.set(engineId, { claim: { ...claim, leaseUntil: floor.later(floor.config.engineLeaseMs) } })
       await sheet.save()

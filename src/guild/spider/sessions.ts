@@ -16,20 +16,25 @@ export function sessionWatcher(floor: Floor): ChangeHandler<SessionDoc> {
     for (const { kind, rigId, engineId } of waiting) {
       if (kind !== 'session') continue
       const sheet = await Sheet.load(floor, rigId)
-      if (sheet === undefined || !sheet.isActive) continue
+      if (sheet?.engine(engineId)?.status !== 'running') continue
       sheet.set(engineId, { isSessionOver: true })
       await sheet.save()
     }
   }
 }
 
-/** After a rig has ended: runs of this process are told to stop, and sessions of a cancelled one are cancelled. */
+/** After a rig has ended: runs of this process that are not wanted are told to stop, and sessions of a cancelled one are cancelled. */
 export function endedRigWatcher(floor: Floor, guild: Pick<Guild, 'tryApparatus'>): ChangeHandler<RigRow> {
   return async (event) => {
-    if (event.type !== 'update' || isActive(event.entry.status) || !isActive(event.prev.status)) return
+    if (event.type !== 'update' || event.entry.status === event.prev.status || isActive(event.entry.status)) return
     const { id: rigId, status, writId } = event.entry
-    for (const run of floor.runs.values())
-      if (run.rigId === rigId) run.controller.abort(new Error(`Rig ${rigId} is ${status}.`))
+    for (const { engineId, token, controller, ...run } of floor.runs.values()) {
+      if (run.rigId !== rigId) continue
+      // Beside one that failed, others are left to come to their end.
+      const engine = await floor.engines.get(`${rigId}/${engineId}`)
+      if (engine?.status === 'running' && engine.claim?.token === token) continue
+      controller.abort(new Error(`Rig ${rigId} is ${status}.`))
+    }
     if (status !== 'cancelled') return
     const engines = await floor.engines.find({
       where: [

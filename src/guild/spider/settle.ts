@@ -4,7 +4,7 @@ import { lostInJson } from '../fabricator/yields.js'
 import { StacksValueError } from '../stacks/errors.js'
 import type { CrawlResult } from './api.js'
 import { endedOr } from './claim.js'
-import { type EngineFailure, failEngine } from './end-rig.js'
+import { type EngineFailure, endBeside, endCancelled, failEngine, OVER } from './end-rig.js'
 import type { Floor } from './floor.js'
 import type { EngineRow } from './rig.js'
 import { isSessionEnded } from './session.js'
@@ -69,25 +69,26 @@ function attempted(
   return floor.change(async () => {
     const sheet = await Sheet.load(floor, rigId)
     const engine = sheet?.engine(engineId)
-    if (sheet === undefined || engine === undefined || !sheet.isActive) return null
+    if (sheet === undefined || engine === undefined) return null
     if (engine.status !== 'running' || engine.claim?.token !== token) return null
     return record(floor, sheet, engine, outcome)
   })
 }
 
-async function record(floor: Floor, sheet: Sheet, engine: EngineRow, outcome: Outcome): Promise<CrawlResult> {
+/** Writes an outcome into the sheet of the caller's transaction. In a rig that is stuck it is the end of the engine alone. */
+export async function record(floor: Floor, sheet: Sheet, engine: EngineRow, outcome: Outcome): Promise<CrawlResult> {
   const { engineId } = engine
   const { id: rigId, writId } = sheet.rig
-  const over = { claim: undefined, isSessionOver: undefined, item: undefined, lapses: undefined }
   switch (outcome.kind) {
     case 'completed': {
       const { yields, graft, graftTail } = outcome
       const lost = lostInJson(yields)
       if (lost !== undefined) {
         const error = `${outcome.of} yields are not JSON-serializable`
-        return fail(floor, sheet, engine, { error, retryable: false, detail: `Engine "${engineId}": ${lost}` })
+        return fail(floor, sheet, engine, { error, retryable: false, detail: `${error}: ${lost}` })
       }
-      sheet.set(engineId, { ...over, status: 'completed', yields, completedAt: floor.now(), priorBlock: undefined })
+      if (!sheet.isActive) return endBeside(floor, sheet, engineId, { status: 'completed', yields })
+      sheet.set(engineId, { ...OVER, status: 'completed', yields, completedAt: floor.now(), priorBlock: undefined })
       if (graft !== undefined && (!Array.isArray(graft) || graft.length > 0)) {
         const tail = graftTail === undefined ? {} : { tail: graftTail }
         sheet.setRig({ pendingGrafts: [...(sheet.rig.pendingGrafts ?? []), { engineId, engines: graft, ...tail }] })
@@ -98,28 +99,21 @@ async function record(floor: Floor, sheet: Sheet, engine: EngineRow, outcome: Ou
     case 'launched': {
       const session = await floor.sessions.get(outcome.sessionId)
       const isSessionOver = session !== null && isSessionEnded(session)
-      sheet.set(engineId, { ...over, sessionId: outcome.sessionId, isSessionOver, priorBlock: undefined })
+      sheet.set(engineId, { ...OVER, sessionId: outcome.sessionId, isSessionOver, priorBlock: undefined })
       await sheet.save()
       return { action: 'engine-started', rigId, engineId }
     }
     case 'blocked':
+      // Nobody would go on with it.
+      if (!sheet.isActive) return endBeside(floor, sheet, engineId, { status: 'cancelled' })
       return block(floor, sheet, engine, outcome)
     case 'failed':
       return fail(floor, sheet, engine, outcome)
     case 'cancelled': {
       const error = outcome.reason === undefined ? {} : { error: outcome.reason }
-      sheet.set(engineId, { ...over, ...error, status: 'cancelled', completedAt: floor.now() })
-      for (const { engineId: id, status } of sheet.engines)
-        if (status === 'pending' || status === 'blocked') sheet.set(id, { status: 'cancelled', block: undefined })
-      sheet.end('cancelled')
-      await sheet.save()
-      for (const { id } of await floor.inputRequests.find({
-        where: [
-          ['rigId', '=', rigId],
-          ['status', '=', 'pending'],
-        ],
-      }))
-        await floor.inputRequests.patch(id, { status: 'rejected', message: 'Rig cancelled' })
+      if (!sheet.isActive) return endBeside(floor, sheet, engineId, { status: 'cancelled', ...error })
+      sheet.set(engineId, { ...error, completedAt: floor.now() })
+      await endCancelled(floor, sheet)
       return { action: 'rig-completed', rigId, writId, outcome: 'cancelled' }
     }
   }
@@ -150,9 +144,7 @@ async function block(
   sheet.set(engineId, {
     status: 'blocked',
     block: { type: blockType, condition, blockedAt: floor.now(), ...text },
-    claim: undefined,
-    item: undefined,
-    lapses: undefined,
+    ...OVER,
     priorBlock: undefined,
   })
   await sheet.save()
@@ -170,10 +162,9 @@ export async function fail(
 ): Promise<CrawlResult> {
   const { engineId, designId, attemptCount = 0, attempts = [], startedAt, sessionId } = engine
   const { maxAttempts, backoff } = floor.retryOf(designId)
-  if (!failure.retryable || attemptCount >= maxAttempts) {
-    await failEngine(floor, sheet, engineId, failure)
-    return endedOr(sheet)
-  }
+  // A rig that is stuck tries nothing again.
+  if (!failure.retryable || attemptCount >= maxAttempts || !sheet.isActive)
+    return failEngine(floor, sheet, engineId, failure)
   const count = attemptCount + 1
   const waitMs = Math.min(Math.floor(backoff.initialMs * backoff.factor ** (count - 1)), backoff.maxMs)
   const endedAt = floor.now()
@@ -190,13 +181,10 @@ export async function fail(
     attempts: [...attempts, closed],
     attemptCount: count,
     holdUntil: floor.later(waitMs),
+    ...OVER,
     startedAt: undefined,
     resumes: undefined,
     sessionId: undefined,
-    isSessionOver: undefined,
-    claim: undefined,
-    item: undefined,
-    lapses: undefined,
   })
   await sheet.save()
   return { action: 'engine-retrying', rigId: sheet.rig.id, engineId, attemptCount: count }

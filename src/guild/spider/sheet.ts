@@ -13,14 +13,14 @@ export class Sheet {
   readonly #queued: readonly QueueRow[]
   readonly #dirty = new Set<string>()
   readonly #engines: Map<string, EngineRow>
-  readonly #wasActive: boolean
+  readonly #wasBusy: boolean
   #rig: RigRow
 
   private constructor(floor: Floor, rig: RigRow, engines: readonly EngineRow[], queued: readonly QueueRow[]) {
     this.#floor = floor
     this.#rig = rig
-    this.#wasActive = isActive(rig.status)
     this.#engines = new Map(engines.map((engine) => [engine.engineId, engine]))
+    this.#wasBusy = this.isBusy
     this.#queued = queued
   }
 
@@ -45,6 +45,11 @@ export class Sheet {
 
   get isActive(): boolean {
     return isActive(this.#rig.status)
+  }
+
+  /** Whether something of it goes on: a rig that is stuck leaves those of its engines that run to come to their end. */
+  get isBusy(): boolean {
+    return this.isActive || this.engines.some(isRunning)
   }
 
   /** In the order of the template. */
@@ -108,13 +113,13 @@ export class Sheet {
     const floor = this.#floor
     if (this.isActive) this.#settleStatus()
     for (const engine of this.engines) {
-      if (engine.slot === undefined || (engine.status === 'running' && this.isActive)) continue
+      if (engine.slot === undefined || isRunning(engine)) continue
       await floor.slots.delete(engine.slot)
       this.set(engine.engineId, { slot: undefined })
     }
     for (const id of this.#dirty) await floor.engines.put(this.need(id))
     await this.#saveQueue()
-    if (this.#wasActive && !this.isActive) await this.#leaveLine()
+    if (this.#wasBusy && !this.isBusy) await this.#leaveLine()
     await floor.rigs.put({ ...this.#rig, step: this.#rig.step + 1 })
   }
 
@@ -144,7 +149,7 @@ export class Sheet {
   }
 
   #wantedQueue(): QueueRow[] {
-    if (!this.isActive) return []
+    if (!this.isActive) return this.engines.filter(isRunning).map((engine) => this.#runningRow(engine))
     const rows: QueueRow[] = []
     const { pendingGrafts = [] } = this.#rig
     if (pendingGrafts[0] !== undefined)
@@ -193,7 +198,7 @@ export class Sheet {
     }
   }
 
-  /** Its writ has no active rig any more: it may get another one while it is open. */
+  /** Nothing is done for its writ any more: it may get another rig while it is open. */
   async #leaveLine(): Promise<void> {
     const { dispatch } = this.#floor
     const row = await dispatch.get(this.#rig.writId)

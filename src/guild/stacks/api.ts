@@ -65,6 +65,11 @@ export interface StacksApi {
    * write inside a transaction rejects with `DetachedDeadlockError`.
    */
   detached<R>(fn: () => Promise<R>): Promise<R>
+  /**
+   * Calls back when another process may have written something that a durable watcher is told of: at once on every backend. Late
+   * and superfluous calls are fine, and one may be missed, so look by yourself every now and then. Ends with the returned function.
+   */
+  onChangeElsewhere(look: () => void): () => void
 }
 
 /** What came to light after a commit, when nobody could be told by a rejection any more. */

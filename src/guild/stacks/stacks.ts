@@ -149,6 +149,11 @@ class StacksEngine implements Stacks {
     })
   }
 
+  onChangeElsewhere(look: () => void): () => void {
+    this.#checkOpen()
+    return this.#options.backend.outbox.onAppend(functionOption('onChangeElsewhere(look)', look))
+  }
+
   async seal(given?: { readonly deliver?: boolean }): Promise<void> {
     const { deliver } = optionsObject('seal', given, ['deliver'])
     const mayDeliver = booleanOption('seal.deliver', deliver, true)

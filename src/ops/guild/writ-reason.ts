@@ -12,6 +12,7 @@ export type WritReasonCode =
   | 'engine-held'
   | 'engine-ready'
   | 'graft'
+  | 'rig-ending'
   | 'stuck-retried'
   | 'stuck-at-cap'
   | 'stuck-for-good'

@@ -1,5 +1,6 @@
-import { isActive } from '../../guild/spider/rig.js'
+import { type EngineRow, isActive } from '../../guild/spider/rig.js'
 import { CRAWL, engineReasons, runningText } from './engine-reasons.js'
+import type { Rig } from './rig-report.js'
 import { engineName, hasEnded, namedTexts, sinceText, spiderStatus, type WritFacts } from './writ-facts.js'
 import type { WritReason } from './writ-reason.js'
 
@@ -15,10 +16,27 @@ export function writReasons(facts: WritFacts): readonly WritReason[] {
     case 'stuck':
       return [stuck(facts), ...children(facts)]
     case 'open':
-      return open(facts)
+      return newest?.row.status === 'stuck' && newest.engines.some(isRunning)
+        ? [...ending(newest), ...engineReasons(facts, newest), ...children(facts)]
+        : open(facts)
     default:
       return [waitsInPhase(facts), ...children(facts)]
   }
+}
+
+const isRunning = ({ status }: EngineRow): boolean => status === 'running'
+
+/** Opened again, and engines of the attempt before still run. */
+function ending({ row, engines }: Rig): WritReason[] {
+  const named = engines.filter(isRunning).map((engine) => `"${engine.engineId}"`)
+  const verb = named.length === 1 ? 'has' : 'have'
+  return [
+    {
+      code: 'rig-ending',
+      text: `It gets its next rig when ${named.join(', ')}, which ran beside the engine that failed in rig ${row.id}, ${verb} ended.`,
+      remedy: `Wait; or cancel that rig, and this writ with it: spider.cancel("${row.id}").`,
+    },
+  ]
 }
 
 function waitsInPhase({ writ, rigs }: WritFacts): WritReason {

@@ -130,4 +130,6 @@ it('runs an engine again whose item was lost with its work system', async () => 
 
   expect(keys[1]).toBe(keys[0])
   expect(await next.rigsOf(writ)).toHaveLength(1)
+  // The item that was made anew was run, and no other had to be made for it.
+  expect((await w.list()).map(({ id }) => id)).toEqual([keys[0]])
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
 import { startPostgres } from '../../servers/index.js'
 import { onPostgres } from '../grounds.js'
+import { describeEndings } from './endings.js'
 import { describeSpider } from './scenarios.js'
 
 let server: Awaited<ReturnType<typeof startPostgres>>
@@ -12,3 +13,4 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 describeSpider(onPostgres(() => server.url))
+describeEndings(onPostgres(() => server.url))

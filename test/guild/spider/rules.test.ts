@@ -525,7 +525,7 @@ describe('what the original lost', () => {
   })
 
   it('W18: it says what it decided about a writ, and why', async () => {
-    const { post, g, drain, clerk } = await open({ designs: { thrower }, hasRetry: true })
+    const { post, g, drain, clerk, spider } = await open({ designs: { thrower }, hasRetry: true })
     const retry = g.apparatus<ClockworksRetryApi>('clockworks-retry')
     const writ = await post()
     expect(await retry.describe(writ.id)).toMatchObject({
@@ -533,6 +533,13 @@ describe('what the original lost', () => {
       cap: 2,
       decision: 'leave',
       reason: expect.stringContaining('open'),
+    })
+    // Spawned, failed, opened again: what happened is told after the requeue, too.
+    await spider.crawl()
+    await spider.crawl()
+    expect(await retry.describe(writ.id)).toMatchObject({
+      attempts: 1,
+      reason: 'The writ is open, not stuck. It was stuck before: Engine "only" failed: boom (retryable, by default)',
     })
     await drain()
     expect(await retry.describe(writ.id)).toEqual({

@@ -1,4 +1,6 @@
 import { onMemory } from '../grounds.js'
+import { describeEndings } from './endings.js'
 import { describeSpider } from './scenarios.js'
 
 describeSpider(onMemory)
+describeEndings(onMemory)

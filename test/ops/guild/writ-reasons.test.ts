@@ -158,6 +158,20 @@ describe('a writ that is stuck by an engine', () => {
     expect(reason({ observer: undefined })?.code).toBe('stuck-retried')
   })
 
+  it('says what its next rig waits for, when it was opened again', () => {
+    const beside = rig([engine({ status: 'failed' }), engine({ id: 'r-1/long', engineId: 'long', sessionId: 's-1' })], {
+      status: 'stuck',
+    })
+    expect(writReasons(facts({ rigs: [beside] }))).toEqual([
+      {
+        code: 'rig-ending',
+        text: 'It gets its next rig when "long", which ran beside the engine that failed in rig r-1, has ended.',
+        remedy: expect.stringContaining('spider.cancel("r-1")'),
+      },
+      expect.objectContaining({ code: 'engine-session' }),
+    ])
+  })
+
   it('does not take an old observation for the reason, when a rig has come since', () => {
     const since = rig([engine({ status: 'completed' })], { status: 'cancelled', createdAt: '2026-01-01T00:30:00.000Z' })
     expect(reason({ rigs: [failed, since] })?.code).toBe('stuck-by-hand')
