@@ -2,8 +2,8 @@
 //
 // On PostgreSQL it does. On SQLite the trees of a large file cost more by themselves: pages that no core has at hand, and two pages
 // for each transaction that are written back to places of their own. So there the same transaction is measured on the bare library
-// too, over the same rows by the same trees with the same settings, in turn with the store's: what it costs more in a large file
-// is the floor, and what the store costs more than that is the store's own.
+// too, over the same rows by the same trees with the same settings, in turn with the store's. That is the floor; what is left without
+// it is the store's own.
 //
 // Both sizes hold rows of the lengths that the store writes, and no document grows: in the small store each would have grown before
 // the measurement began, in the large one during it. A round is long enough for a checkpoint in each store. The answer is the
@@ -79,15 +79,23 @@ async function compare(pairs: readonly Pair[]): Promise<void> {
     }
   }
   for (const kind of ['wallUs', 'cpuUs'] as const) {
+    const means: { readonly less: number; readonly more: number }[] = []
     for (const [i, { name }] of pairs.entries()) {
       const [small, large] = [rounds[i]!.small, rounds[i]!.large].map((list) => list.map((cost) => cost[kind]))
       const ratio = median(large!.map((value, round) => value / small![round]!))
       const [less, more] = [mean(small!), mean(large!)]
+      means.push({ less, more })
       console.log(
         `${name} ${kind}: ${less.toFixed(0)} beside ${SMALL} documents, ${more.toFixed(0)} beside ${LARGE}: ` +
           `${(more - less).toFixed(0)} more, ratio ${(more / less).toFixed(2)} (median of the rounds ${ratio.toFixed(2)})`,
       )
     }
+    const [store, floor] = means
+    if (store === undefined || floor === undefined) continue
+    const [less, more] = [store.less - floor.less, store.more - floor.more]
+    console.log(
+      `  without the bare transaction: ${less.toFixed(0)} and ${more.toFixed(0)}, ratio ${(more / less).toFixed(2)}`,
+    )
   }
 }
 
