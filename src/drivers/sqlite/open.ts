@@ -9,13 +9,14 @@ export interface OpenSqliteOptions {
   readonly busyMs: Ms
   /** NORMAL: a power cut may take the last transactions, never break the file. FULL: nothing that was accepted is lost. */
   readonly synchronous: 'normal' | 'full'
+  /** How much of the file this connection keeps in memory, in KiB. Default: 64 MiB. */
+  readonly cacheKib?: number
   /** Which library. Default: better-sqlite3 where it loads, else Node's own. */
   readonly driver?: 'better-sqlite3' | 'node:sqlite'
   /** Hears every statement, for tests that count. Only better-sqlite3 can tell. */
   readonly onStatement?: (sql: string) => void
 }
 
-/** How much of the file is kept in memory, in KiB. */
 const CACHE_KIB = 65_536
 /** The log is cut back to this once it has been larger. */
 const WAL_LIMIT = 67_108_864
@@ -29,7 +30,7 @@ export function openSqlite(file: string, options: OpenSqliteOptions): SqliteData
     db.pragma(`busy_timeout = ${options.busyMs}`)
     if (db.pragma('journal_mode') !== 'wal') db.pragma('journal_mode = wal')
     db.pragma(`synchronous = ${options.synchronous}`)
-    db.pragma(`cache_size = -${CACHE_KIB}`)
+    db.pragma(`cache_size = -${options.cacheKib ?? CACHE_KIB}`)
     db.pragma(`journal_size_limit = ${WAL_LIMIT}`)
     return db
   } catch (error) {

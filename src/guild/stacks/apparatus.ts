@@ -23,6 +23,8 @@ export interface StacksConfig {
   readonly backend?: 'sqlite' | 'postgres' | 'memory'
   /** The file of `sqlite`; a relative path starts at the guild's directory. Default: `stacks.sqlite`. */
   readonly file?: string
+  /** How much of the file each connection of `sqlite` keeps in memory, in MiB. Default: 8. */
+  readonly cacheMiB?: number
   /** The address of `postgres`. */
   readonly connectionString?: string
   /** The schema of `postgres`. Default: `millrace`. */
@@ -76,7 +78,7 @@ export function createStacks(given: StacksApparatusOptions = {}): Apparatus {
 }
 
 function checkedConfig(given: StacksConfig): StacksConfig {
-  const names = ['backend', 'file', 'connectionString', 'schema', 'autoMigrate', 'watcherLeaseMs'] as const
+  const names = ['backend', 'file', 'cacheMiB', 'connectionString', 'schema', 'autoMigrate', 'watcherLeaseMs'] as const
   const config = optionsObject('guild.json stacks', given, names)
   oneOfOption('stacks.backend', config.backend, ['sqlite', 'postgres', 'memory'], 'sqlite')
   booleanOption('stacks.autoMigrate', config.autoMigrate, true)
@@ -85,12 +87,17 @@ function checkedConfig(given: StacksConfig): StacksConfig {
 }
 
 function backendOf(config: StacksConfig, clock: Clock): StacksBackend {
-  const { backend = 'sqlite', file, connectionString, schema, autoMigrate = true } = config
+  const { backend = 'sqlite', file, cacheMiB, connectionString, schema, autoMigrate = true } = config
   switch (backend) {
     case 'memory':
       return memoryStacks({ clock })
     case 'sqlite':
-      return sqliteStacks({ ...(file === undefined ? {} : { file }), migrate: autoMigrate, clock })
+      return sqliteStacks({
+        ...(file === undefined ? {} : { file }),
+        ...(cacheMiB === undefined ? {} : { cacheMiB }),
+        migrate: autoMigrate,
+        clock,
+      })
     case 'postgres':
       return postgresStacks({
         connectionString: stringOption('stacks.connectionString', connectionString),

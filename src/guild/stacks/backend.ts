@@ -24,8 +24,11 @@ export interface BackendReads {
 export interface BackendTx extends BackendReads {
   /** As `get`; nobody else can write the document until the transaction ends. */
   lock(ref: BookRef, id: string): Promise<Stored | null>
-  /** Inserts or replaces, and returns what was there. Rejects with `UnknownBookError`. */
-  put(ref: BookRef, doc: Doc, rev: string): Promise<Doc | null>
+  /**
+   * Inserts or replaces, and returns what was there. Rejects with `UnknownBookError`. `locked` is what `lock` has just answered
+   * for this document, if it was asked: a backend need not read it again.
+   */
+  put(ref: BookRef, doc: Doc, rev: string, locked?: Stored | null): Promise<Doc | null>
   /** Removes, and returns what was there. Rejects with `UnknownBookError`. */
   delete(ref: BookRef, id: string): Promise<Doc | null>
   /**

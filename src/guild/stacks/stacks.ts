@@ -458,8 +458,9 @@ class StacksEngine implements Stacks {
     switch (write.kind) {
       case 'put': {
         const { doc, ifRev } = write
-        if (ifRev !== undefined) checkRev(ref, doc.id, await tx.lock(ref, doc.id), ifRev)
-        return { id: doc.id, prev: await tx.put(ref, doc, newToken()), now: doc }
+        const locked = ifRev === undefined ? undefined : await tx.lock(ref, doc.id)
+        if (ifRev !== undefined) checkRev(ref, doc.id, locked ?? null, ifRev)
+        return { id: doc.id, prev: await tx.put(ref, doc, newToken(), locked), now: doc }
       }
       case 'patch': {
         const { id, fields, ifRev } = write
@@ -468,7 +469,7 @@ class StacksEngine implements Stacks {
         if (stored === null) throw new DocumentNotFoundError(ref.ownerId, ref.book, id)
         const now = patched(stored.doc, fields)
         checkSize(now, this.#options.maxDocumentBytes)
-        await tx.put(ref, now, newToken())
+        await tx.put(ref, now, newToken(), stored)
         return { id, prev: stored.doc, now }
       }
       case 'delete': {

@@ -2,7 +2,14 @@ import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type Clock, type Random, systemClock } from '../../../core/clock.js'
 import { MillraceError } from '../../../core/error.js'
-import { booleanOption, OptionTypeError, oneOfOption, optionsObject, stringOption } from '../../../core/options.js'
+import {
+  booleanOption,
+  integerOption,
+  OptionTypeError,
+  oneOfOption,
+  optionsObject,
+  stringOption,
+} from '../../../core/options.js'
 import { ChangeWatch } from '../../../drivers/sqlite/change-watch.js'
 import { inWriteTransaction } from '../../../drivers/sqlite/database.js'
 import { openSqlite } from '../../../drivers/sqlite/open.js'
@@ -26,6 +33,13 @@ export interface SqliteStacksOptions {
   readonly prefix?: string
   /** `'normal'` (default): a power cut may take the last transactions, never break the file. `'full'`: nothing is lost. */
   readonly synchronous?: 'normal' | 'full'
+  /**
+   * How much of the file each connection keeps in memory, in MiB. A store has one that writes, one that reads, and one for each
+   * read-only transaction at a time (four of these are kept). Default: 8, which holds what leads to the documents of a million;
+   * the documents themselves are kept by the operating system. More makes writes slower rather than faster: whenever a page of
+   * a tree is divided, SQLite looks through all that it keeps.
+   */
+  readonly cacheMiB?: number
   /** False: the tables have to be there. Default true. */
   readonly migrate?: boolean
   /** Which library. Default: better-sqlite3 where it loads, else Node's own. */
@@ -34,6 +48,9 @@ export interface SqliteStacksOptions {
   readonly random?: Random
 }
 
+const CACHE_MIB = 8
+/** More than this is a mistake in the unit. */
+const MAX_CACHE_MIB = 65_536
 /** How long SQLite itself may wait for a lock, with the event loop blocked. */
 const BUSY_MS = 5
 /** Snapshots whose connections are kept open for the next ones. */
@@ -44,7 +61,7 @@ const IDLE_SNAPSHOTS = 4
  * JSON, and indexed columns for the fields that were declared. One writer at a time; readers never wait.
  */
 export function sqliteStacks(given?: SqliteStacksOptions): StacksBackend {
-  const names = ['file', 'prefix', 'synchronous', 'migrate', 'driver', 'clock', 'random'] as const
+  const names = ['file', 'prefix', 'synchronous', 'cacheMiB', 'migrate', 'driver', 'clock', 'random'] as const
   const options = optionsObject('sqliteStacks', given, names)
   const prefix = stringOption('sqliteStacks.prefix', options.prefix, 'stacks')
   if (!/^[a-z][a-z0-9_]{0,31}$/.test(prefix))
@@ -53,6 +70,11 @@ export function sqliteStacks(given?: SqliteStacksOptions): StacksBackend {
     file: stringOption('sqliteStacks.file', options.file, 'stacks.sqlite'),
     prefix,
     synchronous: oneOfOption('sqliteStacks.synchronous', options.synchronous, ['normal', 'full'], 'normal'),
+    cacheMiB: integerOption('sqliteStacks.cacheMiB', options.cacheMiB, {
+      min: 1,
+      max: MAX_CACHE_MIB,
+      default: CACHE_MIB,
+    }),
     migrate: booleanOption('sqliteStacks.migrate', options.migrate, true),
     driver: options.driver,
     clock: options.clock ?? systemClock,
@@ -64,6 +86,7 @@ interface Resolved {
   readonly file: string
   readonly prefix: string
   readonly synchronous: 'normal' | 'full'
+  readonly cacheMiB: number
   readonly migrate: boolean
   readonly driver: SqliteStacksOptions['driver']
   readonly clock: Clock
@@ -161,12 +184,9 @@ class SqliteBackend implements StacksBackend {
   }
 
   #connect(file: string): Promise<Session> {
-    const { synchronous, driver } = this.#options
-    return this.#retried(
-      file,
-      () =>
-        new Session(openSqlite(file, { busyMs: BUSY_MS, synchronous, ...(driver === undefined ? {} : { driver }) })),
-    )
+    const { synchronous, cacheMiB, driver } = this.#options
+    const options = { busyMs: BUSY_MS, synchronous, cacheKib: cacheMiB * 1024, ...(driver && { driver }) }
+    return this.#retried(file, () => new Session(openSqlite(file, options)))
   }
 
   #retried<T>(file: string, run: () => T): Promise<T> {

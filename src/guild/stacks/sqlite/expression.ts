@@ -60,7 +60,8 @@ export function querySql(query: InternalQuery, columns: KeyColumns): Sql {
     ...query.orderBy.map(({ field, descending }) => `${keyOf(field, columns)} ${descending ? 'desc' : 'asc'}`),
     'id',
   ]
-  const limit = query.limit === undefined ? '' : ' limit ? offset ?'
+  // A bare `limit ?` lets SQLite plan by the number, and so plan anew whenever one is bound: most of the time of a small query.
+  const limit = query.limit === undefined ? '' : ' limit +? offset +?'
   return {
     text: `where ${where.text} order by ${order.join(', ')}${limit}`,
     values: query.limit === undefined ? where.values : [...where.values, query.limit, query.offset],

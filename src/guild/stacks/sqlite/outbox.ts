@@ -116,7 +116,7 @@ export function sqliteOutbox({ prefix, clock, read, write, onAppend }: SqliteOut
         if (ownerId === undefined || book === undefined) return []
         return session
           .all<[number, number, string]>(
-            `select seq, hops, event from ${prefix}_outbox where book = ? and seq > ? order by seq limit ?`,
+            `select seq, hops, event from ${prefix}_outbox where book = ? and seq > ? order by seq limit +?`,
             bookKey({ ownerId, book }),
             cursor,
             max,

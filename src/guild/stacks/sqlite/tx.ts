@@ -32,15 +32,16 @@ export class SqliteTx extends SqliteReads implements BackendTx {
     return this.get(ref, id)
   }
 
-  async put(ref: BookRef, doc: Doc, rev: string): Promise<Doc | null> {
+  async put(ref: BookRef, doc: Doc, rev: string, locked?: Stored | null): Promise<Doc | null> {
     const { session, catalogue } = this.#options
     const { table, insert } = catalogue.need(session, ref)
-    const before = session.get<[string]>(`select doc from ${table} where id = ?`, doc.id)
+    // Each way down a tree of a large store leads over pages that no core has at hand: go as rarely as can be.
+    const before = locked === undefined ? this.#doc(table, doc.id) : (locked?.doc ?? null)
     const text = JSON.stringify(doc)
-    if (before === undefined) session.run(insert, doc.id, rev, text)
+    if (before === null) session.run(insert, doc.id, rev, text)
     // It names no column of an index, so SQLite leaves the indexes alone; the trigger of the table sees to keys that changed.
     else session.run(`update ${table} set rev = ?, doc = ? where id = ?`, rev, text, doc.id)
-    return before === undefined ? null : parsed(before[0])
+    return before
   }
 
   async delete(ref: BookRef, id: string): Promise<Doc | null> {
@@ -79,6 +80,11 @@ export class SqliteTx extends SqliteReads implements BackendTx {
     } finally {
       this.#end()
     }
+  }
+
+  #doc(table: string, id: string): Doc | null {
+    const [text] = this.#options.session.get<[string]>(`select doc from ${table} where id = ?`, id) ?? []
+    return text === undefined ? null : parsed(text)
   }
 
   #end(): void {
