@@ -194,6 +194,8 @@ export interface Moment {
     | 'cancelled'
     | 'waits'
     | 'redriven'
+    | 'hastened'
+    | 'repaired'
   readonly text: string
 }
 

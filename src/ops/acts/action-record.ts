@@ -11,7 +11,11 @@ export interface ActionRecord extends ActionReport {
   readonly states: readonly ItemStateWord[]
   readonly pageSize: number
   readonly at: Place
+  /** How many pages of changed items are written down. Absent in records of before they were. */
+  readonly pages?: number
   readonly canary?: CanaryRecord
+  /** When everything was changed, by the backend's time. */
+  readonly endedAt?: At
   /** Who carries it out. Another one who goes on with it puts their own name here, and this one stops. */
   readonly runner: string
   /** Everything is changed and counted; only its end has to be told. */
