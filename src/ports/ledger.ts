@@ -71,6 +71,8 @@ export interface ItemQuery {
   readonly fingerprint?: string
   /** Only what ended before then, or, if it has not ended, was enqueued before then. */
   readonly before?: At
+  /** Only what ended then or later, or, if it has not ended, was enqueued then or later. With `before` it is a window. */
+  readonly after?: At
   readonly cursor?: string
   readonly limit: number
 }

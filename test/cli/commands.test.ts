@@ -73,6 +73,10 @@ describe('looking', () => {
     const second = (await bench.json('list', '--state', 'dead', '--limit', '2', '--cursor', first.next)) as typeof first
     expect(second.items).toHaveLength(1)
     expect((await bench.said('list', 'type:none')).out).toBe('No item matches.\n')
+    const { items } = (await bench.json('list', 'state:dead', 'after:1h')) as typeof first
+    expect(items.length).toBeGreaterThan(0)
+    expect((await bench.said('list', 'state:dead', 'after:2h', 'before:1h')).out).toBe('No item matches.\n')
+    expect(await bench.said('list', 'after:1h', 'before:2h')).toMatchObject({ code: 2 })
     const { out, err } = await bench.said('list', 'state:dead', '-n', '2')
     expect(out.split('\n')).toHaveLength(4)
     expect(err).toMatch(/^There are more: --cursor /)

@@ -176,7 +176,8 @@ function fitting(sql: Statements, query: ItemQuery, seq: number, now: At): ItemV
     (query.tag === undefined || envelope.tags?.includes(query.tag) === true) &&
     (query.class === undefined || view.class === query.class) &&
     (query.fingerprint === undefined || row[25] === query.fingerprint) &&
-    (query.before === undefined || (view.endAt ?? envelope.queueAt) < query.before)
+    (query.before === undefined || (view.endAt ?? envelope.queueAt) < query.before) &&
+    (query.after === undefined || (view.endAt ?? envelope.queueAt) >= query.after)
   return fits ? view : undefined
 }
 

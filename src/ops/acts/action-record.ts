@@ -64,7 +64,15 @@ export function reportOf(record: ActionRecord): ActionReport {
 
 /** The query as a person would type it. */
 export function queryText({ query, states, verb }: ActionRecord): string {
-  const words = Object.entries(query).map(([name, value]) => `${name}:${String(value)}`)
+  const words = Object.entries(query).map(([name, value]) => {
+    const isInstant = name === 'before' || name === 'after'
+    return `${name}:${isInstant && isDate(value) ? new Date(value).toISOString() : String(value)}`
+  })
   const narrowed = states.length === 1 && verb !== 'redrive' && verb !== 'discard' ? [`state:${states[0]}`] : []
   return [...narrowed, ...words].join(' ') || 'everything that it takes'
+}
+
+/** Whether a Date can say when that is. */
+function isDate(at: unknown): at is At {
+  return typeof at === 'number' && Math.abs(at) <= 8_640_000_000_000_000
 }

@@ -97,20 +97,6 @@ export function describeAudit(name: string, open: () => OpenedGround, isBrief = 
       expect(await audit()).toMatchObject({ found: 0, unseen: [] })
     })
 
-    it('compares as many groups as seem wrong', async () => {
-      const { clock, site, audit } = scene()
-      const ids = Array.from({ length: 210 }, (_, n) => `g-${n}`)
-      await commit(site, [
-        ...ids.map((id) => born(envelope(id, site), { delayMs: 3_600_000 })),
-        ...ids.map((id) => oneTooMany(id)),
-      ])
-      await clock.advance(10)
-
-      expect(await audit()).toMatchObject({ found: 210, isComplete: true, unseen: [] })
-      expect(await audit({ repair: BY })).toMatchObject({ found: 210, repaired: 210 })
-      expect(await audit()).toMatchObject({ found: 0, unseen: [] })
-    })
-
     it('says that it did not look at what ended long ago, and looks at it when it is to be thorough', async () => {
       const { clock, site, audit } = scene()
       const ids = Array.from({ length: 2_100 }, (_, n) => `e-${n}`)
@@ -140,6 +126,20 @@ export function describeAudit(name: string, open: () => OpenedGround, isBrief = 
       expect(thorough.unseen).toEqual([])
     })
     if (isBrief) return
+
+    it('compares as many groups as seem wrong', async () => {
+      const { clock, site, audit } = scene()
+      const ids = Array.from({ length: 210 }, (_, n) => `g-${n}`)
+      await commit(site, [
+        ...ids.map((id) => born(envelope(id, site), { delayMs: 3_600_000 })),
+        ...ids.map((id) => oneTooMany(id)),
+      ])
+      await clock.advance(10)
+
+      expect(await audit()).toMatchObject({ found: 210, isComplete: true, unseen: [] })
+      expect(await audit({ repair: BY })).toMatchObject({ found: 210, repaired: 210 })
+      expect(await audit()).toMatchObject({ found: 0, unseen: [] })
+    })
 
     it.each(CORRUPTIONS)('finds $name, and what it says mends it', async ({ code, seed, remedy }) => {
       const { clock, desk, site, audit } = scene()
