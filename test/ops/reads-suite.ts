@@ -1,4 +1,4 @@
-import { createWork, defineWork, PoisonError } from 'millrace'
+import { type Clock, createWork, defineWork, PoisonError } from 'millrace'
 import { openOps } from 'millrace/ops'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { tapped } from '../work/controls/tapped.js'
@@ -230,6 +230,29 @@ export function describeReads(name: string, open: () => OpenedGround): void {
         text: 'retryable (rule http-503): tried 3 times in all, again after 20 s, then after 30 s, then parked as exhausted',
       })
       expect(await ops.workers()).toMatchObject([{ settings: { leaseMs: 30_000 } }])
+    })
+
+    it('tells how far the clock of each worker is ahead of the backend', async () => {
+      const { backend, w, clock, ops } = scene(open)
+      const wrong: Clock = {
+        now: () => clock.now() + 240_000,
+        monotonic: () => clock.monotonic(),
+        after: (ms, run) => clock.after(ms, run),
+        sleep: (ms, signal) => clock.sleep(ms, signal),
+      }
+      const ahead = createWork({ backend, clock: wrong, work: [hang], autoStart: false, stopDrain: 0 })
+      onTestFinished(async () => {
+        const stopped = ahead.stop()
+        await clock.advance(10)
+        await stopped
+      })
+      await w.enqueueMany([hang(1)])
+      w.start()
+      ahead.start()
+      // Idle ones tell of themselves every 15 s, busy ones with their heartbeats.
+      await clock.advance(40_000)
+      const leads = (await ops.workers()).map(({ settings }) => settings?.clock?.aheadMs)
+      expect(leads.toSorted((a = 0, b = 0) => a - b)).toEqual([0, 240_000])
     })
 
     it('shows schedules with their next fires', async () => {
