@@ -2,6 +2,7 @@ import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
 import { FILTER_FLAGS, readFilters } from '../input/filters.js'
 import { ITEM_COLUMNS, itemCells } from '../views/items.js'
+import { unheardOf } from '../views/unheard-of.js'
 
 const PAGE = 50
 /** So many pages without a match are passed over before somebody is asked to go on. */
@@ -45,6 +46,8 @@ export const list = defineCommand({
         ITEM_COLUMNS,
         page.items.map((item) => itemCells(item, now)),
       )
+    const hint = page.items.length === 0 && page.next === undefined ? await unheardOf(ops, query) : undefined
+    if (hint !== undefined) screen.note(hint)
     if (page.next !== undefined) screen.note(`There are more: --cursor ${page.next}`)
     return EXIT.done
   },
