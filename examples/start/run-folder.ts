@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 
 /** Raised whenever the story changes, so that a run which an older one began is not mistaken for ours. */
 const STORY = 1
@@ -25,7 +25,7 @@ export interface RunFolder {
 export function openRunFolder(home: string): RunFolder {
   makeFolder(home)
   const prefix = `run-${STORY}.`
-  const numbers = readdirSync(home)
+  const numbers = namesIn(home)
     .filter((name) => name.startsWith(prefix))
     .map((name) => Number(name.slice(prefix.length)))
     .filter(Number.isInteger)
@@ -50,11 +50,31 @@ export function openRunFolder(home: string): RunFolder {
   }
 }
 
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    return giveUp(`Cannot read the folder ${folder}`, error)
+  }
+}
+
 function makeFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: true })
+    makeWithParents(resolve(folder))
   } catch (error) {
     giveUp(`Cannot make the folder ${folder}`, error)
+  }
+}
+
+/** One by one: `recursive` of Node goes round for ever where a folder exists and takes none (/proc). */
+function makeWithParents(folder: string): void {
+  if (existsSync(folder)) return
+  makeWithParents(dirname(folder))
+  try {
+    mkdirSync(folder)
+  } catch (error) {
+    // Somebody who starts at the same time may have made it.
+    if (!existsSync(folder)) throw error
   }
 }
 

@@ -9,6 +9,7 @@ import { counted, countText } from './terminal/bar.js'
 import { clean } from './terminal/clean.js'
 import { Progress } from './terminal/progress.js'
 import { UsageError } from './usage-error.js'
+import { unheardOf } from './views/unheard-of.js'
 
 /** Who acts, and why. Both go into the log. */
 export const BY_FLAGS = {
@@ -94,7 +95,10 @@ export async function runBulk(call: BulkCall, target: Target, bulk: Bulk): Promi
   return tellOutcome(call, bulk.past, report)
 }
 
-function nothing({ screen, isJson }: BulkCall, { verb, name }: Bulk, target: Target): ExitCode {
+async function nothing(call: BulkCall, { verb, name }: Bulk, target: Exclude<Target, string>): Promise<ExitCode> {
+  const { screen, isJson } = call
+  const hint = await unheardOf(await call.ops(), target)
+  if (hint !== undefined) screen.note(hint)
   if (isJson) screen.json({ verb, target, total: 0, done: 0, passed: 0, state: 'done' })
   else screen.line(`There is nothing to ${name} (${clean(targetText(target))}).`)
   return EXIT.done

@@ -31,6 +31,7 @@ export async function runCli(given: readonly string[], io: Io, reach: Reach = re
   const mayColour = !args.includes('--no-color')
   const { paint } = notesOf(io, mayColour)
   let hide = secretHider(io.env['MILLRACE_BACKEND'])
+  let typed = (words: readonly string[]) => typedCommand(words, { env: io.env, flags: {} })
   try {
     const { command, flags, operands } = parseArguments(args, COMMANDS, io.clock.now())
     const screen = openScreen(io, mayColour)
@@ -51,20 +52,20 @@ export async function runCli(given: readonly string[], io: Io, reach: Reach = re
     // The parser read every value by the kind of its flag.
     const values = flags as Call['flags']
     const again = (other: readonly string[]) => runCli(other, io, reach)
-    const typed = (words: readonly string[]) => typedCommand(words, { env: io.env, flags })
+    typed = (words) => typedCommand(words, { env: io.env, flags })
     const call = { io, screen, flags: values, operands, isJson, mayColour, typed, again }
     return await runCommand(command, call, reach)
   } catch (error) {
-    const report = { isJson, isDebug: args.includes('--debug'), paint, hide, help: helpFor(error) }
+    const report = { isJson, isDebug: args.includes('--debug'), paint, hide, help: helpFor(error, typed) }
     io.err.write(`${renderError(error, report).join('\n')}\n`)
     return exitOf(error)
   }
 }
 
 /** What to type for help, where that would help. */
-function helpFor(error: unknown): string | undefined {
+function helpFor(error: unknown, typed: (words: readonly string[]) => string): string | undefined {
   if (error instanceof UsageError && error.command !== undefined) return `millrace ${error.command} --help`
-  return peekString(error, 'code') === 'NO_ACTION' ? 'millrace actions' : undefined
+  return peekString(error, 'code') === 'NO_ACTION' ? typed(['actions']) : undefined
 }
 
 async function runCommand(command: Command, call: Omit<Call, 'reach' | 'ops'>, reachOut: Reach): Promise<ExitCode> {

@@ -194,6 +194,8 @@ export interface Moment {
     | 'cancelled'
     | 'waits'
     | 'redriven'
+    | 'hastened'
+    | 'repaired'
   readonly text: string
 }
 
@@ -233,6 +235,8 @@ export interface ScheduleReport {
 export interface AuditOptions {
   /** Mends what can be mended, and logs it. */
   readonly repair?: By
+  /** Looks for groups that never closed among all that has ended, and not only among the last 2,000 of each ending. Default false. */
+  readonly thorough?: boolean
   /** Called after every page of items. */
   readonly onProgress?: (report: AuditReport) => void
   /** Stops after the page under way; the report then says that it is not complete. */
@@ -250,7 +254,20 @@ export interface AuditReport {
   readonly findings: readonly Finding[]
   /** False: it was told to stop before it had seen everything. */
   readonly isComplete: boolean
+  /** What it did not look at though nobody stopped it, and how much of that there is. Empty: it has looked at everything. */
+  readonly unseen: readonly { readonly code: UnseenCode; readonly count: number; readonly text: string }[]
 }
+
+/** What an audit may have to pass over, as a word that programs can compare. */
+export type UnseenCode =
+  /** Items that ended long ago: a group of theirs that never closed is looked for only with `thorough`. */
+  | 'ended'
+  /** Items of groups beyond those that are remembered during one audit. */
+  | 'groups'
+  /** Groups that changed at every look. */
+  | 'restless'
+  /** Held items whose waits reach further than is looked in one go: they were taken to be able to end. */
+  | 'waits'
 
 /** What breaks the liveness invariant, as a word that programs can compare. */
 export type FindingCode =

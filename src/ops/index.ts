@@ -25,6 +25,7 @@ export type {
   RigReport,
   ScheduleReport,
   Target,
+  UnseenCode,
   Verb,
   Watching,
   WorkerReport,

@@ -1,11 +1,18 @@
 import { FAILURE_CLASSES } from '../core/failure.js'
-import { integerOption, numberOption, oneOfOption, optionsObject, stringOption } from '../core/options.js'
+import {
+  integerOption,
+  numberOption,
+  OptionTypeError,
+  oneOfOption,
+  optionsObject,
+  stringOption,
+} from '../core/options.js'
 import type { ItemQuery } from '../ports/ledger.js'
 import { ITEM_STATE_WORDS } from '../ports/words.js'
 
 const NAMES = ['type', 'queue', 'groupId', 'tag', 'fingerprint'] as const
 /** What a person may ask of items, apart from how they are paged. */
-export const FILTER_NAMES = [...NAMES, 'state', 'class', 'before'] as const
+export const FILTER_NAMES = [...NAMES, 'state', 'class', 'before', 'after'] as const
 
 /** Which items are meant. */
 export type Filters = { readonly [K in (typeof FILTER_NAMES)[number]]?: ItemQuery[K] }
@@ -21,6 +28,10 @@ export function readFilters(owner: string, given: Filters): Filters {
   if (given.state !== undefined) read.state = oneOfOption(`${owner}.state`, given.state, ITEM_STATE_WORDS)
   if (given.class !== undefined) read.class = oneOfOption(`${owner}.class`, given.class, FAILURE_CLASSES)
   if (given.before !== undefined) read.before = numberOption(`${owner}.before`, given.before)
+  if (given.after !== undefined) read.after = numberOption(`${owner}.after`, given.after)
+  // A window that nothing can be in is a slip, and would look like an answer.
+  if (read.after !== undefined && read.before !== undefined && read.after >= read.before)
+    throw new OptionTypeError(`${owner}.after`, 'earlier than `before`', given.after)
   return read
 }
 

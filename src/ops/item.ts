@@ -1,6 +1,7 @@
 import type { GateView, Inspect, ItemView } from '../ports/ledger.js'
 import type { ItemReport } from './api.js'
 import type { Desk } from './desk.js'
+import { actsInLog, bulkActsOn } from './item-acts.js'
 import { lineOf } from './item-line.js'
 import { lifeOf } from './life.js'
 import { readLog } from './pause-log.js'
@@ -18,30 +19,27 @@ export async function readItem(desk: Desk, redact: Redact, id: string): Promise<
   const [[view], now] = await Promise.all([ledger.read([id]), desk.now()])
   if (view === undefined) return undefined
   const { inspect } = ledger
-  const [attempts, input, children, [group], gate, log] = await Promise.all([
+  const [attempts, log, input, children, [group], gate] = await Promise.all([
     inspect?.attempts(id) ?? [],
+    readLog(inspect),
     inspect?.input(id),
     inspect === undefined ? [] : childrenOf(inspect, view),
     ledger.groups([view.envelope.groupId]),
     gateOf(inspect, view),
-    mayBeInLog(view) ? readLog(inspect) : [],
   ])
+  const logged = actsInLog(log, id)
+  const acts = [...logged, ...(inspect === undefined ? [] : await bulkActsOn(desk, view, attempts, logged, now))]
   return {
     ...lineOf(view, now),
     attempts,
     children,
-    life: lifeOf({ view, attempts, waitsFor: gate?.waiting, log, now }),
+    life: lifeOf({ view, attempts, waitsFor: gate?.waiting, acts, now }),
     ...(input === undefined ? {} : { input: seen(redact, input, view) }),
     ...(group === undefined
       ? {}
       : { group: { open: group.open, ...(group.value === undefined ? {} : { value: group.value }) } }),
     ...(gate === undefined ? {} : { waitsFor: gate.waiting }),
   }
-}
-
-/** What nobody has acted on is not looked for in the log of acts. */
-function mayBeInLog({ envelope, ending, cancelled }: ItemView): boolean {
-  return (envelope.redrives ?? 0) > 0 || ending === 'cancelled' || cancelled !== undefined
 }
 
 export async function gateOf(inspect: Inspect | undefined, { hold }: ItemView): Promise<GateView | undefined> {

@@ -2,10 +2,11 @@ import { classLabel } from '../core/failure.js'
 import type { At } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
 import type { Attempt, Ending } from '../ports/item.js'
-import type { ItemView, LogEntry } from '../ports/ledger.js'
+import type { ItemView } from '../ports/ledger.js'
 import { cancelReason } from '../work/cancel-text.js'
 import type { Moment } from './api.js'
 import { durationText, instantText } from './duration-text.js'
+import { hasBegunAnew, type ItemAct } from './item-acts.js'
 import { stateOf } from './item-line.js'
 
 /** What the life of an item is told from. */
@@ -15,7 +16,8 @@ export interface LifeFacts {
   readonly attempts: readonly Attempt[]
   /** What its gate still waits for. */
   readonly waitsFor: readonly string[] | undefined
-  readonly log: readonly LogEntry[]
+  /** What people and tools did to it. */
+  readonly acts: readonly ItemAct[]
   readonly now: At
 }
 
@@ -27,6 +29,7 @@ export function lifeOf(facts: LifeFacts): readonly Moment[] {
     ...redrives,
     ...runs(facts, redrives),
     ...cancelCalls(facts),
+    ...asides(facts),
     ...present(facts),
   ]
   // What happened at one instant stays in the order of the telling, but nothing comes before it was enqueued.
@@ -64,15 +67,15 @@ function timeInId(id: string): At | undefined {
 }
 
 /**
- * The times at which it went back to work, as the log tells them; the last one is also the time of its enqueue. Of those that
+ * The times at which it went back to work, as they are on record; the last one is also the time of its enqueue. Of those that
  * neither tells, the attempts do: their count began anew.
  */
-function redrivesOf({ view, attempts, log }: LifeFacts): readonly Moment[] {
-  const { id, queueAt, redrives = 0 } = view.envelope
+function redrivesOf({ view, attempts, acts }: LifeFacts): readonly Moment[] {
+  const { queueAt, redrives = 0 } = view.envelope
   if (redrives === 0) return []
-  const found: Moment[] = log
-    .filter(({ what }) => what === `redrive ${id}`)
-    .map(({ at, who, why }) => ({ at, what: 'redriven', text: `Redriven by ${who}${reasonText(why)}.` }))
+  const found: Moment[] = acts
+    .filter(({ verb }) => verb === 'redrive')
+    .map((act) => ({ at: act.at, what: 'redriven', text: `Redriven by ${byText(act)}.` }))
   if (!found.some(({ at }) => at === queueAt)) found.push({ at: queueAt, what: 'redriven', text: 'Redriven.' })
   for (const [i, next] of attempts.entries()) {
     const last = attempts[i - 1]
@@ -83,16 +86,14 @@ function redrivesOf({ view, attempts, log }: LifeFacts): readonly Moment[] {
   return found.sort((a, b) => a.at - b.at)
 }
 
-/** A failure that is tried again has a higher number then; only a deferral repeats it, and that is no failure. */
-function hasBegunAnew(last: Attempt, next: Attempt): boolean {
-  return next.attempt < last.attempt || (next.attempt === last.attempt && last.class !== undefined)
-}
-
 function runs({ view, attempts }: LifeFacts, redrives: readonly Moment[]): Moment[] {
   return attempts.flatMap((attempt, i) => {
     const next = attempts[i + 1]
     const until = next?.startedAt ?? Number.POSITIVE_INFINITY
-    const wasRedriven = redrives.some(({ at }) => at >= attempt.endedAt && at <= until)
+    // One at the very instant of a run that took no time came before it, unless the count tells otherwise.
+    const wasRedriven =
+      (next !== undefined && hasBegunAnew(attempt, next)) ||
+      redrives.some(({ at }) => at >= attempt.endedAt && at > attempt.startedAt && at <= until)
     return [
       started(attempt),
       ...(attempt.class === undefined ? [] : [failed(attempt)]),
@@ -138,23 +139,41 @@ function after(view: ItemView, attempt: Attempt, next: Attempt | undefined, wasR
 }
 
 /** Calls to cancel it, which took effect at once or are on their way to whoever runs it. */
-function cancelCalls({ view, log }: LifeFacts): Moment[] {
+function cancelCalls({ view, acts }: LifeFacts): Moment[] {
   if (view.status === 'dead' && view.ending === 'cancelled') return []
-  return log
-    .filter(({ what }) => what === `cancel ${view.envelope.id}`)
-    .map(({ at, who, why }) => ({ at, what: 'cancelled', text: `${who} asked for it to stop${reasonText(why)}.` }))
+  return acts
+    .filter(({ verb }) => verb === 'cancel')
+    .map((act) => ({
+      at: act.at,
+      what: 'cancelled',
+      text: `${nameText(act)} asked for it to stop${reasonText(act.why)}.`,
+    }))
+}
+
+/** What moved it without ending it. */
+function asides({ acts }: LifeFacts): Moment[] {
+  return acts.flatMap((act): Moment[] => {
+    if (act.verb === 'runNow')
+      return [
+        { at: act.at, what: 'hastened', text: `${nameText(act)} let it run without waiting${reasonText(act.why)}.` },
+      ]
+    if (act.verb === 'repair')
+      return [{ at: act.at, what: 'repaired', text: `An audit by ${byText(act)} put it right.` }]
+    return []
+  })
 }
 
 /** Where it stands, as the last moment. */
-function present({ view, waitsFor, log, now }: LifeFacts): Moment[] {
+function present({ view, waitsFor, acts, now }: LifeFacts): Moment[] {
   const { envelope, endAt = now, error, ending, class: of } = view
   const word = stateOf(view, now)
   switch (word) {
     case 'completed':
       return [{ at: endAt, what: 'succeeded', text: view.ending === 'dropped' ? 'It was dropped.' : 'It succeeded.' }]
     case 'cancelled': {
-      const call = log.find(({ what }) => what === `cancel ${envelope.id}`)
-      const by = call === undefined ? '' : ` by ${call.who}`
+      // One of a life before its last redrive is another one.
+      const call = acts.find(({ verb, at }) => verb === 'cancel' && at >= envelope.queueAt)
+      const by = call === undefined ? '' : ` by ${nameText(call)}`
       return [{ at: endAt, what: 'cancelled', text: `It was cancelled${by}${reasonText(cancelReason(error))}.` }]
     }
     case 'dead':
@@ -223,6 +242,15 @@ function endingText(ending: Ending | undefined): string {
     default:
       return unreachable(ending)
   }
+}
+
+/** `ana`, or `ana in bulk (action 0198…)`. */
+function nameText({ who, action }: ItemAct): string {
+  return action === undefined ? who : `${who} in bulk (action ${action})`
+}
+
+function byText(act: ItemAct): string {
+  return `${nameText(act)}${reasonText(act.why)}`
 }
 
 function reasonText(why: string): string {

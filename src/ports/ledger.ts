@@ -71,6 +71,8 @@ export interface ItemQuery {
   readonly fingerprint?: string
   /** Only what ended before then, or, if it has not ended, was enqueued before then. */
   readonly before?: At
+  /** Only what ended then or later, or, if it has not ended, was enqueued then or later. With `before` it is a window. */
+  readonly after?: At
   readonly cursor?: string
   readonly limit: number
 }
@@ -86,11 +88,13 @@ export interface Worker {
   readonly settings?: WorkerSettings
 }
 
-/** The settings of a process that a person elsewhere may ask about. */
+/** What a person elsewhere may ask about a process: how it is set up, and what it knows of its clock. */
 export interface WorkerSettings {
   readonly leaseMs: Ms
   /** How long ended items are kept. */
   readonly keepMs: { readonly done: Ms; readonly dead: Ms }
+  /** How far its own clock is ahead of the backend's (behind: less than 0), and how exactly it knows. Absent: not measured yet. */
+  readonly clock?: { readonly aheadMs: Ms; readonly giveOrTakeMs: Ms }
   /** Per type, what differs from nothing: its whole retry policy, and how long a run may take. */
   readonly types: Readonly<Record<string, { readonly retry: RetryPolicy; readonly runTimeoutMs?: Ms }>>
 }

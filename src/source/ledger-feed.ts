@@ -37,6 +37,8 @@ export interface LedgerFeedOptions {
   readonly leaseMs: Ms
   readonly heartbeatMs: Ms
   readonly worker: Worker
+  /** What a heartbeat tells of it. Default: the same each time. */
+  readonly told?: () => Worker
   readonly clock: Clock
   /** How many of `n` claimed items will start at once. */
   readonly startNow: (n: number) => number
@@ -95,7 +97,7 @@ export function ledgerFeed<R extends Settling = Settling>(o: LedgerFeedOptions):
         o.ledger.extend(
           deliveries.map(({ item, started }) => ({ lease: item.lease, started })),
           o.leaseMs,
-          o.worker,
+          o.told?.() ?? o.worker,
         ),
     },
     onReady: (wake) => {

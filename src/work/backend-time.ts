@@ -28,6 +28,16 @@ export class BackendTime {
     return this.#offset === undefined ? this.#clock.now() : Math.round(this.#clock.monotonic() + this.#offset)
   }
 
+  /** How far the clock of this machine is ahead of the backend's, and how exactly that is known; undefined while it is not. */
+  lead(): { readonly aheadMs: Ms; readonly giveOrTakeMs: Ms } | undefined {
+    if (this.#offset === undefined) return undefined
+    const driftMs = (this.#clock.monotonic() - this.#learntMs) * DRIFT
+    return {
+      aheadMs: Math.round(this.#clock.now() - this.now()),
+      giveOrTakeMs: Math.ceil(this.#uncertainMs / 2 + driftMs),
+    }
+  }
+
   /** The backend said that it was `at`, when asked at this monotonic time and answering now. */
   learn(at: At, askedMs: Ms): void {
     const now = this.#clock.monotonic()

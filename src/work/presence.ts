@@ -11,7 +11,7 @@ const LEAVE_MS: Ms = 250
 /** Tells the backend who works on it, so that people can see a worker that is idle. It rides on the looks at the queues. */
 export class Presence {
   readonly #ledger: Ledger
-  readonly #worker: Worker
+  readonly #told: () => Worker
   readonly #leaseMs: Ms
   readonly #clock: Clock
   readonly #onError: (error: unknown) => void
@@ -19,10 +19,10 @@ export class Presence {
   #telling: Promise<unknown> = Promise.resolve()
   #hasBegun = false
 
-  constructor(ledger: Ledger, worker: Worker, leaseMs: Ms, clock: Clock, onError: (error: unknown) => void) {
+  constructor(ledger: Ledger, told: () => Worker, leaseMs: Ms, clock: Clock, onError: (error: unknown) => void) {
     this.#ledger = ledger
     this.#clock = clock
-    this.#worker = worker
+    this.#told = told
     this.#leaseMs = leaseMs
     this.#onError = onError
   }
@@ -32,7 +32,7 @@ export class Presence {
     // Where nobody can ask for workers, nobody needs to tell of them.
     if (this.#ledger.inspect === undefined || nowMs - this.#toldMs < EVERY_MS) return
     this.#toldMs = nowMs
-    this.#telling = this.#ledger.extend([], this.#leaseMs, this.#worker).catch(this.#onError)
+    this.#telling = this.#ledger.extend([], this.#leaseMs, this.#told()).catch(this.#onError)
   }
 
   /** From here on heartbeats may tell of this process. */
@@ -49,7 +49,7 @@ export class Presence {
     this.#hasBegun = false
     this.#toldMs = Number.NEGATIVE_INFINITY
     const patience = new AbortController()
-    const told = this.#telling.then(() => this.#ledger.leave?.(this.#worker.id)).catch(() => undefined)
+    const told = this.#telling.then(() => this.#ledger.leave?.(this.#told().id)).catch(() => undefined)
     await Promise.race([told, this.#clock.sleep(LEAVE_MS, patience.signal).catch(() => undefined)])
     patience.abort()
   }

@@ -63,7 +63,7 @@ export class Shared {
       version: VERSION,
       types: registry.types,
       queues: [...new Set(queues)],
-      // Made once: heartbeats only carry it.
+      // Made once: heartbeats only add the lead of the clock.
       settings: workerSettings(o, this.rules),
     })
     this.commits = new GroupCommit<Settlement, CommitResult>({
@@ -77,6 +77,15 @@ export class Shared {
     this.recorder = new Recorder(o, registry)
     this.tracing = new Tracing(o.given.tracer)
     this.#known = opened.ledger.inspect === undefined ? new KnownStates(o.maxStates) : undefined
+  }
+
+  /** This process as its next heartbeat tells of it. Nobody else can say how its clock goes. */
+  told(): Worker {
+    const clock = this.#time.lead()
+    const { settings } = this.worker
+    return clock === undefined || settings === undefined
+      ? this.worker
+      : { ...this.worker, settings: { ...settings, clock } }
   }
 
   /** The backend's time, as far as it is known. */

@@ -75,8 +75,9 @@ export class WorkLoop {
       isSettling: (delivery) => this.#settlings.has(delivery),
       endUnstarted: (delivery) => this.#doers?.endUnstarted(delivery),
     })
-    const { ledger, worker, failed } = shared
-    this.#presence = new Presence(ledger, worker, o.visibility, o.clock, (error) => failed(error, 'queue'))
+    const { ledger, failed } = shared
+    const told = () => shared.told()
+    this.#presence = new Presence(ledger, told, o.visibility, o.clock, (error) => failed(error, 'queue'))
     this.#delay = new LoopDelay({
       clock: o.clock,
       limitMs: Math.ceil(o.visibility / 3),
@@ -111,6 +112,7 @@ export class WorkLoop {
         leaseMs: o.visibility,
         heartbeatMs: o.heartbeat,
         worker: shared.worker,
+        told,
         clock: o.clock,
         startNow: (n) => this.#startable(n),
         retryQueueMs: o.pollInterval,

@@ -431,7 +431,12 @@ class Player {
 
   async #compareInsight(inspect: Inspect, query: Pick<ItemQuery, 'state' | 'tag'>): Promise<void> {
     const before = this.#now - 20
-    for (const asked of [query, { ...query, before }, { before, type: TYPES[this.#now % 2]! }])
+    for (const asked of [
+      query,
+      { ...query, before },
+      { ...query, after: before },
+      { before, type: TYPES[this.#now % 2]! },
+    ])
       agree(await inspect.count(asked), this.#model.count(asked))
     const windowMs = [5, 50, 5000][this.#now % 3]!
     agree(inLines(await inspect.flow(windowMs)), inLines(this.#model.flow(windowMs)))

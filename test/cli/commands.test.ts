@@ -73,6 +73,20 @@ describe('looking', () => {
     const second = (await bench.json('list', '--state', 'dead', '--limit', '2', '--cursor', first.next)) as typeof first
     expect(second.items).toHaveLength(1)
     expect((await bench.said('list', 'type:none')).out).toBe('No item matches.\n')
+    expect((await bench.said('list', 'queue:defualt')).err).toContain('Did you mean "default"?')
+    expect(await bench.said('list', 'queue:default', 'state:blocked')).toMatchObject({
+      out: 'No item matches.\n',
+      err: '',
+    })
+    expect(await bench.said('redrive', 'queue:defualt')).toMatchObject({
+      code: 0,
+      out: 'There is nothing to redrive (queue:defualt).\n',
+      err: 'No item is of the queue "defualt", and no worker knows it. Did you mean "default"?\n',
+    })
+    const { items } = (await bench.json('list', 'state:dead', 'after:1h')) as typeof first
+    expect(items.length).toBeGreaterThan(0)
+    expect((await bench.said('list', 'state:dead', 'after:2h', 'before:1h')).out).toBe('No item matches.\n')
+    expect(await bench.said('list', 'after:1h', 'before:2h')).toMatchObject({ code: 2 })
     const { out, err } = await bench.said('list', 'state:dead', '-n', '2')
     expect(out.split('\n')).toHaveLength(4)
     expect(err).toMatch(/^There are more: --cursor /)
@@ -485,7 +499,10 @@ describe('an error', () => {
   })
 
   it('about an action says how those that there are can be seen', async () => {
-    expect((await new Bench().said('proceed', 'x')).err).toContain('Help: millrace actions')
+    const { err } = await new Bench().said('proceed', 'x', '--backend', 'sqlite:./other.db')
+    expect(err).toContain('Help: millrace actions --backend sqlite:./other.db')
+    // Nobody who types commands can call a function.
+    expect(err).not.toContain('ops.')
   })
 
   it('never shows a password', async () => {

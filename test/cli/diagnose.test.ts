@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type DoctorFacts, diagnose, retryHorizonMs } from '../../src/cli/doctor/diagnose.js'
 import type { OverviewRow, WorkerReport } from '../../src/ops/api.js'
+import type { WorkerSettings } from '../../src/ports/ledger.js'
 
 const AT = Date.UTC(2026, 0, 1)
 const HOUR = 3_600_000
@@ -16,6 +17,12 @@ const worker = (given: Partial<WorkerReport> = {}): WorkerReport => ({
   seenAt: AT,
   isAlive: true,
   ...given,
+})
+const clocked = (aheadMs: number, giveOrTakeMs = 1): WorkerSettings => ({
+  leaseMs: 30_000,
+  keepMs: { done: 24 * HOUR, dead: 720 * HOUR },
+  types: {},
+  clock: { aheadMs, giveOrTakeMs },
 })
 const row = (given: Partial<OverviewRow> = {}): OverviewRow => ({
   queue: 'default',
@@ -77,6 +84,8 @@ describe('each thing that can be wrong', () => {
     ['tables-too-new', facts({ server: { storage: [{ part: 'work', version: 9, minReader: 8, latest: 2 }] } })],
     ['clock-skew', facts({ server: { at: AT + 5_000 } })],
     ['clock-skew', facts({ server: { at: AT - 5_000, tookMs: 100 } })],
+    ['worker-clock-skew', facts({ workers: [worker({ settings: clocked(240_000) })] })],
+    ['worker-clock-skew', facts({ workers: [worker({ settings: clocked(-5_000, 500) })] })],
     ['mixed-versions', facts({ workers: [worker(), worker({ id: 'w-2', version: '1.1.0' })] })],
     ['queue-unserved', facts({ rows: [row({ queue: 'bulk' })] })],
     ['queue-unserved', facts({ workers: [worker({ isAlive: false })] })],
@@ -91,6 +100,19 @@ describe('each thing that can be wrong', () => {
     ['eviction', facts({ server: { dangers: [{ code: 'eviction', text: 'x', remedy: 'y' }] } })],
   ])('%s', (code, given) => expect(codes(given)).toEqual([code]))
 
+  it('names the machine whose clock is wrong, once, by the worker that knows best', () => {
+    const workers = [
+      worker({ id: 'w-1', settings: clocked(251_000, 20_000) }),
+      worker({ id: 'w-2', settings: clocked(240_000, 5) }),
+      worker({ id: 'w-3', host: 'host-2', settings: clocked(300, 5) }),
+      worker({ id: 'w-4', host: 'host-3' }),
+    ]
+    const { findings = [] } = diagnose(facts({ workers })).find(({ name }) => name === 'clocks') ?? {}
+    expect(findings.map(({ text }) => text)).toEqual([
+      "The clock of host-1 (worker w-2 and 1 more worker) is 4 m ahead of the backend's.",
+    ])
+  })
+
   it('comes with its remedy', () => {
     for (const { findings } of diagnose(facts({ workers: [], server: { at: AT + 9_000 } })))
       for (const { text, remedy } of findings) expect([text, remedy]).not.toContain('')
@@ -102,6 +124,14 @@ describe('what is no trouble', () => {
     [
       'a guild that is not there',
       facts({ server: { storage: [{ part: 'guild', version: 0, minReader: 0, latest: 1 }] } }),
+    ],
+    [
+      'a clock that a worker could not measure better than that',
+      facts({ workers: [worker({ settings: clocked(4_000, 3_500) })] }),
+    ],
+    [
+      'the clock of a worker that is gone',
+      facts({ workers: [worker(), worker({ id: 'w-2', host: 'old', isAlive: false, settings: clocked(240_000) })] }),
     ],
     ['a slow answer, which tells little of the clock', facts({ server: { at: AT + 2_000, tookMs: 4_000 } })],
     [

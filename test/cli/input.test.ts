@@ -17,6 +17,7 @@ const NONE = {
   fingerprint: undefined,
   group: undefined,
   before: undefined,
+  after: undefined,
 }
 
 describe('a duration that somebody types', () => {
@@ -93,6 +94,14 @@ describe('a search', () => {
     const query = readFilters({ ...NONE, state: 'dead' }, ['type:a:b', 'group:g-1', 'before:2h'], NOW)
     expect(query).toEqual({ state: 'dead', type: 'a:b', groupId: 'g-1', before: NOW - 7_200_000 })
     expect(targetText(query)).toBe('state:dead type:a:b before:2026-01-31T10:00:00.000Z group:g-1')
+  })
+
+  it('has a window of time', () => {
+    const query = readFilters(NONE, ['after:02:00', 'before:03:00:30'], NOW)
+    expect(targetText(query)).toBe('after:2026-01-31T02:00:00.000Z before:2026-01-31T03:00:30.000Z')
+    // What is still to come today was meant of yesterday.
+    expect(targetText(readFilters(NONE, ['after:23:30'], NOW))).toBe('after:2026-01-30T23:30:00.000Z')
+    expect(() => readFilters(NONE, ['after:24:00'], NOW)).toThrow('must be a time')
   })
 
   it.each([

@@ -191,6 +191,10 @@ describe('a guild', () => {
       writs: unknown[]
     }
     expect(writs).toMatchObject([{ id: part.id, parentId: order.id }])
+    const mistyped = await millrace(['writs', '--phase', 'stuc', ...address])
+    expect(mistyped).toMatchObject({ code: 0, out: 'No writ matches.\n' })
+    expect(mistyped.err).toContain('Did you mean "stuck"?')
+    expect((await millrace(['writs', '--phase', 'failed', ...address])).err).toBe('')
     expect((await millrace(['writ', part.id, ...address])).out).toContain('stuck')
     expect((await millrace(['writ', 'w-none', ...address])).code).toBe(1)
     expect((await millrace(['rig', 'rig-none', ...address])).code).toBe(1)

@@ -168,6 +168,26 @@ describe.concurrent('npm start -- --once', () => {
   })
 })
 
+describe('a place where no folder can be', () => {
+  // /proc exists, and takes no folder: Node's own recursive mkdir never comes back from there.
+  const places = ['/proc/nope', '/proc/nope/deeper', join(root, 'package.json')].filter(
+    (place) => !place.startsWith('/proc') || process.platform === 'linux',
+  )
+
+  it.each(places)('%s is refused in words', async (home) => {
+    const { command, args } = typescriptProgram('examples/start.ts', ['--once'])
+    const { status, stdout, stderr } = spawnSync(command, args, {
+      cwd: root,
+      env: { ...process.env, MILLRACE_START_DIR: home },
+      encoding: 'utf8',
+    })
+    expect([status, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(
+      /^Cannot (make|read) the folder .*: E\w+: .*\nSet MILLRACE_START_DIR to a folder that can be written to\.\n$/,
+    )
+  })
+})
+
 describe('a run that somebody else has begun', () => {
   // A clone below /root can be read by nobody else.
   const canRead = spawnSync('test', ['-r', join(root, 'examples', 'start.ts')], somebodyElse).status === 0

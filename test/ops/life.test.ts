@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { createWork, defineWork, dependency, memoryBackend, PoisonError, WorkDelayError } from '../../src/index.js'
 import { openOps } from '../../src/ops/index.js'
+import { actsInLog } from '../../src/ops/item-acts.js'
 import { lifeOf } from '../../src/ops/life.js'
 import type { Attempt } from '../../src/ports/item.js'
-import type { ItemView } from '../../src/ports/ledger.js'
+import type { ItemView, LogEntry } from '../../src/ports/ledger.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 
 const view = (more: Partial<ItemView> & { readonly head?: Partial<ItemView['envelope']> } = {}): ItemView => {
@@ -20,8 +21,8 @@ const failed = (attempt: number, startedAt: number): Attempt => ({
   rule: 'default',
   error: 'Error: no',
 })
-const life = (seen: ItemView, attempts: readonly Attempt[] = [], log: Parameters<typeof lifeOf>[0]['log'] = []) =>
-  lifeOf({ view: seen, attempts, waitsFor: undefined, log, now: 9_000 })
+const life = (seen: ItemView, attempts: readonly Attempt[] = [], log: readonly LogEntry[] = []) =>
+  lifeOf({ view: seen, attempts, waitsFor: undefined, acts: actsInLog(log, 'i'), now: 9_000 })
 const whats = (moments: readonly { readonly what: string }[]) => moments.map(({ what }) => what)
 
 describe('the life of an item', () => {

@@ -1,4 +1,4 @@
-import { createWork, defineWork, PoisonError } from 'millrace'
+import { type Clock, createWork, defineWork, PoisonError } from 'millrace'
 import { openOps } from 'millrace/ops'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { tapped } from '../work/controls/tapped.js'
@@ -155,6 +155,70 @@ export function describeReads(name: string, open: () => OpenedGround): void {
       )
     })
 
+    it('tells in the life of each item by whom and by which bulk action it was changed', async () => {
+      const { w, clock, ops } = scene(open)
+      const ids = await Promise.all([1, 2, 3, 4, 5].map(async (n) => (await w.enqueue(poison(n)).accepted()).id))
+      w.start()
+      await clock.advance(1_000)
+      const ada = { who: 'ada', why: 'mended', pageSize: 2 }
+
+      const first = await ops.redrive({ type: 'poison' }, ada)
+      await clock.advance(60_000)
+      expect(first).toMatchObject({ total: 5, done: 5 })
+      for (const id of ids) {
+        const { life = [] } = (await ops.item(id)) ?? {}
+        expect(life.map(({ what }) => what)).toEqual([
+          'enqueued',
+          'started',
+          'failed',
+          'died',
+          'redriven',
+          'started',
+          'failed',
+          'died',
+        ])
+        expect(life[4]?.text).toBe(`Redriven by ada in bulk (action ${first.id}): mended.`)
+      }
+
+      // Another one, and then one of them by itself: each time it is the right one that is named.
+      const second = await ops.redrive({ type: 'poison' }, { who: 'bob' })
+      await clock.advance(60_000)
+      await ops.redrive(ids[2]!, { who: 'cyd', why: 'once more' })
+      await clock.advance(60_000)
+      const redriven = async (id: string) =>
+        (await ops.item(id))?.life.filter(({ what }) => what === 'redriven').map(({ text }) => text)
+      const told = [
+        `Redriven by ada in bulk (action ${first.id}): mended.`,
+        `Redriven by bob in bulk (action ${second.id}).`,
+      ]
+      expect(await redriven(ids[0]!)).toEqual(told)
+      expect(await redriven(ids[2]!)).toEqual([...told, 'Redriven by cyd: once more.'])
+    })
+
+    it('tells who cancelled or hastened an item, with others or alone', async () => {
+      const { w, clock, ops } = scene(open)
+      const running = (await w.enqueue(hang(1)).accepted()).id
+      const late = (await w.enqueue(noop(1), { delay: 600_000 }).accepted()).id
+      const later = (await w.enqueue(noop(2), { delay: 600_000 }).accepted()).id
+      const retrying = (await w.enqueue(flaky(null)).accepted()).id
+      w.start()
+      await clock.advance(1_000)
+
+      const hastened = await ops.runNow({ state: 'retrying' }, { who: 'ada', why: 'no time' })
+      await ops.runNow(later, { who: 'bob' })
+      const cancelled = await ops.cancel({ type: 'noop' }, { who: 'cyd', why: 'shut' })
+      const stopped = await ops.cancel({ type: 'hang' }, { who: 'dan' })
+
+      const told = async (id: string, word: string) =>
+        (await ops.item(id))?.life.filter(({ what }) => what === word).map(({ text }) => text)
+      expect(await told(retrying, 'hastened')).toEqual([
+        `ada in bulk (action ${hastened.id}) let it run without waiting: no time.`,
+      ])
+      expect(await told(later, 'hastened')).toEqual(['bob let it run without waiting.'])
+      expect(await told(late, 'cancelled')).toEqual([`It was cancelled by cyd in bulk (action ${cancelled.id}): shut.`])
+      expect((await told(running, 'cancelled'))?.join()).toContain(`dan in bulk (action ${stopped.id})`)
+    })
+
     it('previews a failure by the policy that live workers tell', async () => {
       const { w, clock, ops } = scene(open)
       expect((await ops.preview('flaky', new Error('x'))).policyFrom).toBe('default')
@@ -166,6 +230,29 @@ export function describeReads(name: string, open: () => OpenedGround): void {
         text: 'retryable (rule http-503): tried 3 times in all, again after 20 s, then after 30 s, then parked as exhausted',
       })
       expect(await ops.workers()).toMatchObject([{ settings: { leaseMs: 30_000 } }])
+    })
+
+    it('tells how far the clock of each worker is ahead of the backend', async () => {
+      const { backend, w, clock, ops } = scene(open)
+      const wrong: Clock = {
+        now: () => clock.now() + 240_000,
+        monotonic: () => clock.monotonic(),
+        after: (ms, run) => clock.after(ms, run),
+        sleep: (ms, signal) => clock.sleep(ms, signal),
+      }
+      const ahead = createWork({ backend, clock: wrong, work: [hang], autoStart: false, stopDrain: 0 })
+      onTestFinished(async () => {
+        const stopped = ahead.stop()
+        await clock.advance(10)
+        await stopped
+      })
+      await w.enqueueMany([hang(1)])
+      w.start()
+      ahead.start()
+      // Idle ones tell of themselves every 15 s, busy ones with their heartbeats.
+      await clock.advance(40_000)
+      const leads = (await ops.workers()).map(({ settings }) => settings?.clock?.aheadMs)
+      expect(leads.toSorted((a = 0, b = 0) => a - b)).toEqual([0, 240_000])
     })
 
     it('shows schedules with their next fires', async () => {

@@ -164,9 +164,9 @@ function* merge(lists: Iterable<Iterator<ItemRecord>>): IterableIterator<ItemRec
 /** Where the lists themselves are what is asked for, their sizes are the answer; otherwise what they hold is looked at. */
 function countOf(book: Book, query: Omit<ItemQuery, 'limit' | 'cursor'>): number {
   const states = statesOf(query)
-  const { groupId, before, tag, fingerprint, class: of, queue, type } = query
+  const { groupId, before, after, tag, fingerprint, class: of, queue, type } = query
   const named = [tag, fingerprint, of].filter((given) => given !== undefined).length
-  const isPlain = groupId === undefined && before === undefined
+  const isPlain = groupId === undefined && before === undefined && after === undefined
   let count = 0
   if (isPlain && named === 1 && queue === undefined && type === undefined) {
     const lists = book.index.traits.get(traitOf(query) ?? '')?.lists
@@ -200,7 +200,8 @@ function fits(record: ItemRecord, query: Omit<ItemQuery, 'limit'>): boolean {
     (query.tag === undefined || envelope.tags?.includes(query.tag) === true) &&
     (query.class === undefined || record.extras?.class === query.class) &&
     (query.fingerprint === undefined || record.fingerprint === query.fingerprint) &&
-    (query.before === undefined || (record.endAt ?? envelope.queueAt) < query.before)
+    (query.before === undefined || (record.endAt ?? envelope.queueAt) < query.before) &&
+    (query.after === undefined || (record.endAt ?? envelope.queueAt) >= query.after)
   )
 }
 

@@ -120,7 +120,7 @@ export function park(book: Book, effect: Of<'park'>, commit: Commit): void {
   const extras = record.withExtras()
   extras.error = effect.error
   extras.class = effect.class
-  extras.fingerprint = effect.fingerprint
+  extras.fingerprint = effect.fingerprint ?? extras.fingerprint
   buryRecord(record)
   book.traitsChanged(record)
   end(book, record, effect.keepMs, commit.now)

@@ -125,12 +125,13 @@ export class ItemRecord implements MessageOwner {
     return this.#extras
   }
 
-  /** Begins anew: nothing remains of what its last life left behind, but its history and who watches it. */
+  /** Begins anew: nothing remains of what its last life left behind, but its history, what it failed of and who watches it. */
   shedExtras(): void {
-    const { watchers, facets } = this.#extras ?? {}
+    const { watchers, facets, fingerprint } = this.#extras ?? {}
     this.#extras = undefined
     if (watchers !== undefined) this.withExtras().watchers = watchers
     if (facets !== undefined) this.withExtras().facets = facets
+    if (fingerprint !== undefined) this.withExtras().fingerprint = fingerprint
   }
 
   get hasEnded(): boolean {
@@ -153,6 +154,8 @@ export class ItemRecord implements MessageOwner {
   }
 
   recordAttempt(was: Attempt): void {
+    // From here on a run tells what it failed of, or that it did not.
+    if (this.#extras?.fingerprint !== undefined) this.#extras.fingerprint = undefined
     if (this.#attempts === undefined) this.#attempts = was
     else if (!Array.isArray(this.#attempts)) this.#attempts = [this.#attempts, was]
     else {

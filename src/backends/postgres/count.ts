@@ -28,7 +28,7 @@ export function countStatement(
   query: Omit<ItemQuery, 'cursor' | 'limit'>,
   now: number | null,
 ): { readonly name: string; readonly text: string; readonly values: readonly SqlValue[] } | undefined {
-  const { state, type, queue, groupId, tag, class: of, fingerprint, before } = query
+  const { state, type, queue, groupId, tag, class: of, fingerprint, before, after } = query
   const values: SqlValue[] = [now]
   const given = (value: SqlValue): string => `$${values.push(value)}`
   const items = ['i.home > 0']
@@ -65,6 +65,11 @@ export function countStatement(
     items.push(`i.queue_at < ${at}::float8`)
     ended.push(`f.end_at < ${at}::float8`)
   }
+  if (after !== undefined) {
+    const at = given(after)
+    items.push(`i.queue_at >= ${at}::float8`)
+    ended.push(`f.end_at >= ${at}::float8`)
+  }
   const codes = state === undefined ? [0, 1, 2, 3] : (ITEM_CODES[state] ?? [])
   items.push(`i.state in (${codes.join(', ')})`)
   if (state !== undefined) items.push(`${ITEM_WORD} = '${state}'`)
@@ -81,6 +86,8 @@ export function countStatement(
   // The time is a parameter of every one of them, whether it looks at it or not.
   const text = withOneNow(`select ${parts.join(' + ')} from t`, '$1')
   // A short name: the server cuts long ones.
-  const filters = [type, queue, groupId, tag, of, fingerprint, before].map((value) => Number(value !== undefined))
+  const filters = [type, queue, groupId, tag, of, fingerprint, before, after].map((value) =>
+    Number(value !== undefined),
+  )
   return { name: `count_${state ?? 'all'}_${filters.join('')}`, text, values }
 }

@@ -185,7 +185,8 @@ async function page(connection: Connection, query: ItemQuery): ReturnType<Inspec
   const { name, text, isExact } = listStatement(query)
   const limit = Math.max(1, Math.floor(query.limit))
   // One more than is shown, where the index finds just what is asked for; otherwise as many as a page may look at.
-  const most = isExact && query.before === undefined ? limit + 1 : MAX_SCANNED + limit
+  const isTimeless = query.before === undefined && query.after === undefined
+  const most = isExact && isTimeless ? limit + 1 : MAX_SCANNED + limit
   const values: SqlValue[] = [
     connection.now(),
     from,
@@ -328,7 +329,8 @@ function fits(view: ReturnType<typeof viewFrom>, fingerprint: string | null, que
     (query.tag === undefined || envelope.tags?.includes(query.tag) === true) &&
     (query.class === undefined || view.class === query.class) &&
     (query.fingerprint === undefined || fingerprint === query.fingerprint) &&
-    (query.before === undefined || (view.endAt ?? envelope.queueAt) < query.before)
+    (query.before === undefined || (view.endAt ?? envelope.queueAt) < query.before) &&
+    (query.after === undefined || (view.endAt ?? envelope.queueAt) >= query.after)
   )
 }
 

@@ -26,15 +26,17 @@ export async function countOn(desk: Desk, query: Query): Promise<number> {
 }
 
 /** Whether some lists, or what stands in them before an instant, are exactly what is asked for. */
-function isIndexed({ state, groupId, before, fingerprint, tag, class: kind, queue, type }: Query): boolean {
+function isIndexed({ state, groupId, before, after, fingerprint, tag, class: kind, queue, type }: Query): boolean {
   if (groupId !== undefined) return false
-  if (before !== undefined && (state === undefined || !ENDED.has(state))) return false
+  const isTimed = before !== undefined || after !== undefined
+  if (isTimed && (state === undefined || !ENDED.has(state))) return false
   const traits = [fingerprint, tag, kind].filter((given) => given !== undefined).length
   return traits === 0 || (traits === 1 && queue === undefined && type === undefined)
 }
 
 function cardWords(query: Query): string[] {
-  const { queue, type, before } = query
+  const { queue, type, before, after } = query
+  const instant = (at: number | undefined) => (at === undefined ? '' : String(at))
   const filter = (value: string | undefined) => (value === undefined ? '' : `=${value}`)
-  return [lettersOf(query), traitOf(query), filter(queue), filter(type), before === undefined ? '' : String(before)]
+  return [lettersOf(query), traitOf(query), filter(queue), filter(type), instant(before), instant(after)]
 }

@@ -34,6 +34,7 @@ export function inspectOn(desk: Desk, swept: (removed: number) => void): Inspect
   return {
     list: async (query) => {
       const words = queryWords(query, MAX_SCANNED)
+      if (query.after !== undefined) await upgraded()
       await upToDate()
       const [next, ...rows] = (await desk.run('list', words)) as [string | null, ...(readonly string[] | null)[]]
       const items = rows.flatMap((row) => (row === null ? [] : [viewFrom(row)]))
@@ -72,7 +73,7 @@ export function inspectOn(desk: Desk, swept: (removed: number) => void): Inspect
       return countedFrom((await desk.run('facts', ['counts'])) as readonly string[])
     },
     count: async (query) => {
-      if (query.before !== undefined) await upgraded()
+      if (query.before !== undefined || query.after !== undefined) await upgraded()
       await upToDate()
       return countOn(desk, query)
     },

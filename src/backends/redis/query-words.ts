@@ -28,7 +28,8 @@ export function queryWords(query: ItemQuery, scan: number): (string | number)[] 
   const filter = (value: string | number | undefined) => (value === undefined ? '' : `=${value}`)
   return [
     ...[Math.max(1, Math.floor(limit)), scan, cursor, lettersOf(query), traitOf(query)],
-    ...[query.queue, query.type, query.groupId, query.tag, query.class, query.fingerprint, query.before].map(filter),
+    ...[query.queue, query.type, query.groupId, query.tag, query.class, query.fingerprint].map(filter),
+    ...[query.before, query.after].map(filter),
   ]
 }
 

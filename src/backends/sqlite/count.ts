@@ -49,8 +49,11 @@ function inState(sql: Statements, query: Query, state: number): number {
 }
 
 /** By item_listed, one queue and type after the other. */
-function inHomes(sql: Statements, { queue: ofQueue, type: ofType, before }: Query, state: number): number {
-  const { text, values } = conditions(sql.tables, before === undefined ? {} : { before })
+function inHomes(sql: Statements, { queue: ofQueue, type: ofType, before, after }: Query, state: number): number {
+  const { text, values } = conditions(sql.tables, {
+    ...(before === undefined ? {} : { before }),
+    ...(after === undefined ? {} : { after }),
+  })
   const counted = `select count(*) from ${sql.tables.item} i where i.state = ? and i.queue = ? and i.type = ?${text}`
   let sum = 0
   for (const [queue, type] of homesOf(sql, state)) {
@@ -63,7 +66,7 @@ function inHomes(sql: Statements, { queue: ofQueue, type: ofType, before }: Quer
 /** What a query asks of the row of an item, its state apart. */
 function conditions(
   t: Tables,
-  { type, queue, groupId, class: of, fingerprint, tag, before }: Query,
+  { type, queue, groupId, class: of, fingerprint, tag, before, after }: Query,
 ): { readonly text: string; readonly values: readonly SqliteValue[] } {
   const all: readonly (readonly [string, SqliteValue | undefined])[] = [
     ['i.fingerprint = ?', fingerprint],
@@ -73,6 +76,7 @@ function conditions(
     ['i.type = ?', type],
     [`exists (select 1 from ${t.item_tag} h where h.item = i.seq and h.tag = ?)`, tag],
     ['coalesce(i.end_at, i.queue_at) < ?', before],
+    ['coalesce(i.end_at, i.queue_at) >= ?', after],
   ]
   const given = all.flatMap(([text, value]) => (value === undefined ? [] : [{ text, value }]))
   return { text: given.map(({ text }) => ` and ${text}`).join(''), values: given.map(({ value }) => value) }

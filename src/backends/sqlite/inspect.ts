@@ -28,7 +28,9 @@ export function inspectOn(connection: SqliteConnection<Statements>): Inspect {
   /** What is due is waiting, also before a claim has come by. */
   const upToDate = async (steps = 1): Promise<void> => {
     for (let step = 0; step < steps; step += 1) {
-      const hasDue = await connection.read((sql, now) => queuesWithLater(sql).some((queue) => isDue(sql, queue, now)))
+      const hasDue = await connection.readTogether((sql, now) =>
+        queuesWithLater(sql).some((queue) => isDue(sql, queue, now)),
+      )
       if (!hasDue) return
       await connection.write((sql, now) => {
         for (const queue of queuesWithLater(sql)) promote(sql, queue, now, PROMOTED)
@@ -39,28 +41,28 @@ export function inspectOn(connection: SqliteConnection<Statements>): Inspect {
     async list(query) {
       const cursor = cursorOf(query)
       await upToDate()
-      return connection.read((sql, now) => page(sql, query, cursor, now))
+      return connection.readTogether((sql, now) => page(sql, query, cursor, now))
     },
     async count(query) {
       await upToDate(Number.POSITIVE_INFINITY)
-      return connection.read((sql, now) => countOf(sql, query, now))
+      return connection.readTogether((sql, now) => countOf(sql, query, now))
     },
     async flow(windowMs) {
       await upToDate()
-      return connection.read((sql, now) => flowOf(sql, now - windowMs, now))
+      return connection.readTogether((sql, now) => flowOf(sql, now - windowMs, now))
     },
     async failures(limit) {
       await upToDate()
-      return connection.read((sql, now) => failuresOf(sql, limit, now))
+      return connection.readTogether((sql, now) => failuresOf(sql, limit, now))
     },
     strays(ask) {
       const cursor = cursorOf(ask)
-      return connection.read((sql, now) => straysOf(sql, cursor, ask.limit, now))
+      return connection.readTogether((sql, now) => straysOf(sql, cursor, ask.limit, now))
     },
-    attempts: (id) => connection.read((sql, now) => attemptsOf(sql, id, now)),
+    attempts: (id) => connection.readTogether((sql, now) => attemptsOf(sql, id, now)),
     async counts() {
       await upToDate()
-      return connection.read(countsOf)
+      return connection.readTogether(countsOf)
     },
     input: (id) =>
       connection.read((sql, now) => {
@@ -68,7 +70,7 @@ export function inspectOn(connection: SqliteConnection<Statements>): Inspect {
         return goneAt != null && goneAt <= now ? undefined : input
       }),
     gate: (key) =>
-      connection.read((sql) => {
+      connection.readTogether((sql) => {
         const found = sql.gate.get(key)
         if (found === undefined) return undefined
         const [holds, need, left, of] = found
@@ -174,7 +176,8 @@ function fitting(sql: Statements, query: ItemQuery, seq: number, now: At): ItemV
     (query.tag === undefined || envelope.tags?.includes(query.tag) === true) &&
     (query.class === undefined || view.class === query.class) &&
     (query.fingerprint === undefined || row[25] === query.fingerprint) &&
-    (query.before === undefined || (view.endAt ?? envelope.queueAt) < query.before)
+    (query.before === undefined || (view.endAt ?? envelope.queueAt) < query.before) &&
+    (query.after === undefined || (view.endAt ?? envelope.queueAt) >= query.after)
   return fits ? view : undefined
 }
 

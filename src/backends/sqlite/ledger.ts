@@ -70,14 +70,14 @@ export function sqliteLedger(parts: Parts, enlist: Enlist): Ledger {
       })
     },
     read: (ids) =>
-      connection.read((sql, now) =>
+      connection.readTogether((sql, now) =>
         ids.map((id) => {
           const row = sql.view.get(id)
           return row === undefined ? undefined : viewOf(row, now)
         }),
       ),
     groups: (ids) =>
-      connection.read((sql, now) =>
+      connection.readTogether((sql, now) =>
         ids.map((id) => {
           const row = sql.group.get(id, now) ?? sql.alone.get(id, now)
           if (row === undefined) return undefined

@@ -147,11 +147,12 @@ export const statementTexts = (t: Tables) => ({
                     hold_by = ?, hold_key = ?, settled_by = coalesce(token, settled_by), token = null, lease_until = null, worker = null,
                     run_at = null
     where seq = ? returning state`,
+  /** Its fingerprint stays until its next run has ended: those that failed alike are found together also once they are redriven. */
   reopenItem: `
     update ${t.item} set seq = ?, state = ?, due_at = ?, wake_at = ?, start_at = ?, queue_at = ?, attempt = 1, rest = ?,
                     flags = flags & ~3, hold_by = null, hold_key = null, gate_met = null, token = null, lease_until = null,
                     worker = null, run_at = null, lapses = 0, crashes = 0, deliveries = 0, cancelled = null, progress = null,
-                    ending = null, class = null, fingerprint = null, outcome = null, end_at = null, gone_at = null,
+                    ending = null, class = null, outcome = null, end_at = null, gone_at = null,
                     ran_attempt = null, ran_from = null, ran_to = null, ran_by = null
     where seq = ?`,
   /** What a redrive has to know: the rest of the envelope, and a run that was folded in. */

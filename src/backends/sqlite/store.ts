@@ -67,7 +67,7 @@ export function storePort(parts: Parts): SqliteStore {
     },
     async getMany(keys: readonly string[]) {
       for (const key of keys) checkText('getMany(key)', key)
-      return connection.read((sql, now) => keys.map((key) => sql.get.get(key, now)?.[0]))
+      return connection.readTogether((sql, now) => keys.map((key) => sql.get.get(key, now)?.[0]))
     },
     async setMany(entries: readonly { readonly key: string; readonly value: string; readonly ttl?: Ms }[]) {
       // All or none: a bad one in the middle must not leave half of them behind.

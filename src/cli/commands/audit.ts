@@ -1,6 +1,7 @@
 import { BY_FLAGS, byOf, watched } from '../bulk.js'
 import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
+import { wrap } from '../screen.js'
 import { counted } from '../terminal/bar.js'
 import { clean } from '../terminal/clean.js'
 import { repairsOf } from '../views/next-steps.js'
@@ -12,7 +13,11 @@ export const audit = defineCommand({
   about: [
     'Every unfinished item has a live lease, a due time, or a blocker that itself can finish. Whatever breaks that is listed with its repair. Ends with 0 if nothing is left to repair, with 1 otherwise.',
   ],
-  flags: { repair: { kind: 'switch', about: 'mend what can be mended, and log it' }, ...BY_FLAGS },
+  flags: {
+    repair: { kind: 'switch', about: 'mend what can be mended, and log it' },
+    thorough: { kind: 'switch', about: 'look at all that has ended, too, for groups that never closed' },
+    ...BY_FLAGS,
+  },
   examples: [
     ['millrace audit', 'is anything stuck for ever?'],
     ['millrace audit --repair --why "after the restore"', 'mend it'],
@@ -22,9 +27,9 @@ export const audit = defineCommand({
     const ops = await call.ops()
     const repair = flags.repair ? { repair: byOf(call) } : {}
     const report = await watched(call, 'audit', ({ progress, signal }) =>
-      ops.audit({ signal, ...repair, onProgress: ({ checked }) => progress.count(checked) }),
+      ops.audit({ signal, ...repair, thorough: flags.thorough, onProgress: ({ checked }) => progress.count(checked) }),
     )
-    const { checked, found, repaired, findings, isComplete } = report
+    const { checked, found, repaired, findings, isComplete, unseen } = report
     const open = found - repaired
     if (isJson) screen.json(report)
     else {
@@ -40,6 +45,8 @@ export const audit = defineCommand({
       if (found > findings.length) screen.line(`… and ${counted(found - findings.length, 'more finding')}`)
       screen.line(summary(checked, found, open))
       if (!isComplete) screen.line('It was stopped before it had seen everything.')
+      for (const { text } of unseen) screen.lines(wrap(`Not looked at: ${clean(text)}`, screen.columns))
+      if (unseen.some(({ code }) => code === 'ended')) screen.line(`  ${typed(['audit', '--thorough'])}`)
       const isMendable = findings.some((finding) => !finding.isRepaired && finding.canRepair)
       if (!flags.repair && isMendable) screen.line(`Some of them can be mended: ${typed(['audit', '--repair'])}`)
     }

@@ -13,7 +13,7 @@ export const doctor = defineCommand({
   name: 'doctor',
   summary: 'look for what is wrong with a set-up, and say what would mend it',
   about: [
-    'Connection, versions of server and storage, pending migrations, clocks, workers of different versions, open work that nobody handles, settings that contradict each other (a lease shorter than the run timeout, retries that go on longer than results are kept), and on Redis what its settings endanger. Changes nothing. Ends with 0 if all is sound, with 1 if it found something.',
+    'Connection, versions of server and storage, pending migrations, clocks of the backend and of the workers, workers of different versions, open work that nobody handles, settings that contradict each other (a lease shorter than the run timeout, retries that go on longer than results are kept), and on Redis what its settings endanger. Changes nothing. Ends with 0 if all is sound, with 1 if it found something.',
   ],
   examples: [
     ['millrace doctor --backend redis://localhost:6379', 'is this set-up sound?'],

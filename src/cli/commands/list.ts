@@ -2,8 +2,11 @@ import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
 import { FILTER_FLAGS, readFilters } from '../input/filters.js'
 import { ITEM_COLUMNS, itemCells } from '../views/items.js'
+import { unheardOf } from '../views/unheard-of.js'
 
 const PAGE = 50
+/** So many pages without a match are passed over before somebody is asked to go on. */
+const MOST_PAGES = 100
 
 export const list = defineCommand({
   name: 'list',
@@ -21,13 +24,17 @@ export const list = defineCommand({
   examples: [
     ['millrace list state:dead type:charge', 'dead charges'],
     ['millrace list --state dead --before 2h', 'what died more than two hours ago'],
+    ['millrace list state:dead after:02:00 before:03:00', 'what died in that hour (UTC)'],
     ['millrace list --state retrying --limit 1000 --json | jq -r .items[].id', 'ids for a program'],
   ],
   async run({ io, screen, flags, operands, isJson, ops: open }) {
     const { limit = PAGE, cursor } = flags
     const query = readFilters(flags, operands, io.clock.now())
     const ops = await open()
-    const page = await ops.list({ ...query, limit, ...(cursor === undefined ? {} : { cursor }) })
+    let page = await ops.list({ ...query, limit, ...(cursor === undefined ? {} : { cursor }) })
+    // A page looks at so many items and no more: what somebody looks for may stand further back.
+    for (let more = 0; more < MOST_PAGES && page.items.length === 0 && page.next !== undefined; more += 1)
+      page = await ops.list({ ...query, limit, cursor: page.next })
     if (isJson) {
       screen.json(page)
       return EXIT.done
@@ -39,6 +46,8 @@ export const list = defineCommand({
         ITEM_COLUMNS,
         page.items.map((item) => itemCells(item, now)),
       )
+    const hint = page.items.length === 0 && page.next === undefined ? await unheardOf(ops, query) : undefined
+    if (hint !== undefined) screen.note(hint)
     if (page.next !== undefined) screen.note(`There are more: --cursor ${page.next}`)
     return EXIT.done
   },

@@ -1,8 +1,14 @@
+import { MANDATE } from '../../guild/clerk/mandate.js'
+import type { Ops } from '../../ops/api.js'
 import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
+import { clean } from '../terminal/clean.js'
+import { didYouMean } from '../usage-error.js'
 import { WRIT_COLUMNS, writCells } from '../views/writ.js'
 
 const MOST = 50
+/** Types of writs name phases of their own: those of so many writs are looked at before one is called unheard of. */
+const LOOKED_AT = 1_000
 
 export const writs = defineCommand({
   name: 'writs',
@@ -26,6 +32,10 @@ export const writs = defineCommand({
       ...(offset === undefined ? {} : { offset }),
       limit,
     })
+    if (found.length === 0 && phase !== undefined) {
+      const hint = await phaseHint(ops, phase)
+      if (hint !== undefined) screen.note(hint)
+    }
     if (isJson) screen.json({ writs: found })
     else if (found.length === 0) screen.line('No writ matches.')
     else {
@@ -35,3 +45,13 @@ export const writs = defineCommand({
     return EXIT.done
   },
 })
+
+/** A phase may be right though nothing is in it; one that nobody has heard of was probably mistyped. */
+async function phaseHint(ops: Ops, phase: string): Promise<string | undefined> {
+  const ofMandates = MANDATE.states.map(({ name }) => name)
+  if (ofMandates.includes(phase)) return undefined
+  const seen = await ops.writs({ limit: LOOKED_AT })
+  const phases = [...new Set([...ofMandates, ...seen.map((writ) => writ.phase)])]
+  if (phases.includes(phase)) return undefined
+  return clean(`No writ is in a phase "${phase}": there are ${phases.join(', ')}.${didYouMean(phase, phases)}`)
+}

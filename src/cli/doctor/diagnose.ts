@@ -87,14 +87,14 @@ function storage({ server: { storage: parts } }: DoctorFacts): Check {
   return { name: 'storage', seen: there.join(', ') || (parts.length === 0 ? 'no versions' : 'no tables'), findings }
 }
 
-function clocks({ server: { at, askedAt, tookMs } }: DoctorFacts): Check {
-  const findings: Diagnosis[] = []
+function clocks({ server: { at, askedAt, tookMs }, workers = [] }: DoctorFacts): Check {
+  const findings: Diagnosis[] = clocksOfWorkers(workers)
   if (at === undefined) return { name: 'clocks', seen: 'one machine, one clock', findings }
   // It answered somewhere between question and answer.
   const skewMs = at - (askedAt + tookMs / 2)
   const surelyMs = Math.max(0, Math.abs(skewMs) - tookMs / 2)
   if (surelyMs > SKEW_MS)
-    findings.push({
+    findings.unshift({
       code: 'clock-skew',
       text: `The backend's clock is ${durationText(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead of' : 'behind'} the clock of this machine.`,
       remedy:
@@ -102,6 +102,28 @@ function clocks({ server: { at, askedAt, tookMs } }: DoctorFacts): Check {
     })
   const seen = `backend ${signed(skewMs)} from here${tookMs >= 1 ? `, give or take ${durationText(tookMs / 2)}` : ''}`
   return { name: 'clocks', seen, findings }
+}
+
+/** Each live worker measures its clock against the backend's and tells; all of one machine have the same. */
+function clocksOfWorkers(workers: readonly WorkerReport[]): Diagnosis[] {
+  const alive = workers.filter(({ isAlive }) => isAlive)
+  return [...new Set(alive.map(({ host }) => host))].flatMap((host): Diagnosis[] => {
+    const there = alive.filter((worker) => worker.host === host)
+    const told = there.flatMap(({ id, settings }) => (settings?.clock === undefined ? [] : [{ id, ...settings.clock }]))
+    // Who measured most exactly speaks for the machine.
+    const [best] = told.toSorted((a, b) => a.giveOrTakeMs - b.giveOrTakeMs)
+    if (best === undefined || Math.abs(best.aheadMs) - best.giveOrTakeMs <= SKEW_MS) return []
+    const { id, aheadMs } = best
+    const others = there.length === 1 ? '' : ` and ${counted(there.length - 1, 'more worker')}`
+    return [
+      {
+        code: 'worker-clock-skew',
+        text: `The clock of ${host} (worker ${id}${others}) is ${durationText(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'} the backend's.`,
+        remedy: `Run a time service (chrony, systemd-timesyncd) on ${host}. Work is not endangered: the backend decides what is due. What handlers and logs there say of the time is wrong.`,
+        command: ['workers'],
+      },
+    ]
+  })
 }
 
 function versions(alive: readonly WorkerReport[]): Check {

@@ -19,6 +19,11 @@ export const FILTER_FLAGS = {
     value: '<time>',
     about: 'ended, or else enqueued, before: a time, or 2h for two hours ago',
   },
+  after: {
+    kind: 'instant',
+    value: '<time>',
+    about: 'the same, at that time or later: after:02:00 before:03:00',
+  },
 } as const satisfies Flags
 
 type FilterName = keyof typeof FILTER_FLAGS
@@ -70,7 +75,9 @@ export function targetText(target: Target): string {
   const words = Object.entries(target).flatMap(([name, value]) =>
     value === undefined
       ? []
-      : [`${name === 'groupId' ? 'group' : name}:${name === 'before' ? new Date(Number(value)).toISOString() : value}`],
+      : [
+          `${name === 'groupId' ? 'group' : name}:${name === 'before' || name === 'after' ? new Date(Number(value)).toISOString() : value}`,
+        ],
   )
   return words.length === 0 ? 'all' : words.join(' ')
 }

@@ -55,7 +55,7 @@ export function readFlag(flag: Exclude<Flag, { kind: 'switch' }>, text: string, 
     case 'instant': {
       const at = parseInstant(text, now)
       return at === undefined
-        ? { problem: `must be a time such as 2026-01-31T14:05:00Z, or 2h for two hours ago, not "${text}"` }
+        ? { problem: `must be a time such as 2026-01-31T14:05:00Z or 14:05, or 2h for two hours ago, not "${text}"` }
         : { value: at }
     }
     case 'word':

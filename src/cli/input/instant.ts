@@ -4,9 +4,11 @@ import { parseDuration } from './duration.js'
 /** The largest instant that a Date can hold. */
 const LAST: At = 8_640_000_000_000_000
 
+const DAY_MS = 86_400_000
+
 /**
- * `2026-01-31`, `2026-01-31T14:05:00Z`, epoch milliseconds, or a duration before now (`2h` is two hours ago). A time without
- * a zone is UTC, as all times that are shown. Undefined: it is no instant.
+ * `2026-01-31`, `2026-01-31T14:05:00Z`, `02:00` (when it was that late last), epoch milliseconds, or a duration before now (`2h` is
+ * two hours ago). A time without a zone is UTC, as all times that are shown. Undefined: it is no instant.
  */
 export function parseInstant(text: string, now: At): At | undefined {
   if (/^\d{9,16}$/.test(text)) return Number(text) <= LAST ? Number(text) : undefined
@@ -18,6 +20,13 @@ export function parseInstant(text: string, now: At): At | undefined {
     const midnight = Date.parse(`${day}T00:00Z`)
     const isReal = !Number.isNaN(midnight) && new Date(midnight).toISOString().startsWith(day!)
     return Number.isNaN(at) || !isReal ? undefined : at
+  }
+  const clock = /^([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?$/.exec(text)
+  if (clock !== null) {
+    const [, hours, minutes, seconds = '0'] = clock
+    const at =
+      Math.floor(now / DAY_MS) * DAY_MS + (Number(hours) * 3_600 + Number(minutes) * 60 + Number(seconds)) * 1_000
+    return at > now ? at - DAY_MS : at
   }
   const ago = parseDuration(text)
   return ago === undefined || ago > now ? undefined : now - ago

@@ -2,7 +2,7 @@ import type { Clock, Random } from '../../core/clock.js'
 import { keepAlive } from '../../core/keep-alive.js'
 import type { At, Ms } from '../../core/time.js'
 import { ChangeWatch } from './change-watch.js'
-import { inWriteTransaction, type SqliteDatabase } from './database.js'
+import { inReadTransaction, inWriteTransaction, type SqliteDatabase } from './database.js'
 import { isBusy, SqliteBusyError, SqliteClosedError } from './errors.js'
 import { openSqlite } from './open.js'
 import { migrate, type SchemaPlan } from './schema.js'
@@ -93,6 +93,14 @@ export class SqliteConnection<S> {
     if (this.#isClosed) throw new SqliteClosedError(this.file)
     const { sql } = this.#opened ?? (await this.#open())
     return this.#tryUntilFree(() => run(sql, this.#options.clock.now()))
+  }
+
+  /** Like `read`, for what takes more than one statement: all of them see the same moment. */
+  async readTogether<T>(run: Job<S, T>): Promise<T> {
+    if (this.#waiting.length > 0 || this.#flushing !== undefined) return this.write(run)
+    if (this.#isClosed) throw new SqliteClosedError(this.file)
+    const { db, sql } = this.#opened ?? (await this.#open())
+    return this.#tryUntilFree(() => inReadTransaction(db, () => run(sql, this.#options.clock.now())))
   }
 
   /** Calls back when another connection, of this process or another, has changed the file. */

@@ -11,7 +11,11 @@ export interface ActionRecord extends ActionReport {
   readonly states: readonly ItemStateWord[]
   readonly pageSize: number
   readonly at: Place
+  /** How many pages of changed items are written down. Absent in records of before they were. */
+  readonly pages?: number
   readonly canary?: CanaryRecord
+  /** When everything was changed, by the backend's time. */
+  readonly endedAt?: At
   /** Who carries it out. Another one who goes on with it puts their own name here, and this one stops. */
   readonly runner: string
   /** Everything is changed and counted; only its end has to be told. */
@@ -60,7 +64,15 @@ export function reportOf(record: ActionRecord): ActionReport {
 
 /** The query as a person would type it. */
 export function queryText({ query, states, verb }: ActionRecord): string {
-  const words = Object.entries(query).map(([name, value]) => `${name}:${String(value)}`)
+  const words = Object.entries(query).map(([name, value]) => {
+    const isInstant = name === 'before' || name === 'after'
+    return `${name}:${isInstant && isDate(value) ? new Date(value).toISOString() : String(value)}`
+  })
   const narrowed = states.length === 1 && verb !== 'redrive' && verb !== 'discard' ? [`state:${states[0]}`] : []
   return [...narrowed, ...words].join(' ') || 'everything that it takes'
+}
+
+/** Whether a Date can say when that is. */
+function isDate(at: unknown): at is At {
+  return typeof at === 'number' && Math.abs(at) <= 8_640_000_000_000_000
 }

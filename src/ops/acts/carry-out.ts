@@ -1,4 +1,5 @@
 import { MillraceError } from '../../core/error.js'
+import type { At } from '../../core/time.js'
 import { unreachable } from '../../core/unreachable.js'
 import type { Inspect, ItemView } from '../../ports/ledger.js'
 import type { CommitResult, Effect, Settlement } from '../../ports/settlement.js'
@@ -18,6 +19,7 @@ import {
 } from './action-record.js'
 import { aheadOf, deathMark, judge } from './canary.js'
 import { countedChange, counterOf } from './change.js'
+import { ChangedPages } from './changed-pages.js'
 import { patiently } from './patience.js'
 import { doesTake, VERBS } from './verbs.js'
 
@@ -48,6 +50,7 @@ const TOLD_TO_STOP = 'it was told to stop; proceed goes on with it'
 export class ActionRun {
   readonly #s: CarryOut
   readonly #inspect: Inspect
+  readonly #pages: ChangedPages
   #record: ActionRecord
   /** Some of the changes since the last note may not be in its numbers. */
   #isUnsure: boolean
@@ -56,6 +59,7 @@ export class ActionRun {
     this.#s = services
     this.#record = begun
     this.#inspect = services.desk.inspect(begun.verb)
+    this.#pages = new ChangedPages(services.desk)
     this.#isUnsure = services.isResumed
   }
 
@@ -101,7 +105,7 @@ export class ActionRun {
   }
 
   async #page(state: ItemStateWord): Promise<void> {
-    const { verb, at, canary, id, who, why } = this.#record
+    const { verb, at, canary } = this.#record
     const size = canary?.sizes[0]
     const [page, now] = await Promise.all([
       this.#inspect.list({
@@ -115,9 +119,7 @@ export class ActionRun {
     const own = page.items.filter((view) => doesTake(verb, view, now) && isOfBefore(this.#record, view))
     const taken = await this.#withoutThoseThatRan(own)
     if (size !== undefined) await this.#noteAhead(taken)
-    const applied = await this.#commit(
-      taken.flatMap((view) => countedChange(view, verb, { id, who, why, keep: this.#s.keep }) ?? []),
-    )
+    const applied = await this.#change(taken, now)
     const found = at.found + taken.length
     const { next } = page
     const isSent = size !== undefined && applied > 0
@@ -179,16 +181,36 @@ export class ActionRun {
     }
   }
 
+  /** Changes them in one commit, and writes down which: an item that was discarded has nobody left to ask who did it. */
+  async #change(taken: readonly ItemView[], now: At): Promise<number> {
+    const { verb, id, who, why } = this.#record
+    const changes = taken.flatMap((view) => {
+      const settlement = countedChange(view, verb, { id, who, why, keep: this.#s.keep })
+      return settlement === undefined ? [] : [{ id: view.envelope.id, settlement }]
+    })
+    if (changes.length === 0) return 0
+    const page = { at: now, ids: changes.map((change) => change.id) }
+    const slot = verb === 'discard' ? undefined : await this.#pages.add(this.#record, page)
+    const applied = await this.#commit(changes.map(({ settlement }) => settlement))
+    const count = applied.filter((isIt) => isIt).length
+    if (slot !== undefined) {
+      // With the next note of how far it has come.
+      this.#record = { ...this.#record, pages: slot }
+      if (count < changes.length)
+        await this.#pages.replace(id, slot, { at: now, ids: page.ids.filter((_, i) => applied[i] === true) })
+    }
+    return count
+  }
+
   /**
-   * How many were changed by this commit. A commit that rejects may have happened, and is not repeated as it is: what it
+   * Which were changed by this commit. A commit that rejects may have happened, and is not repeated as it is: what it
    * redrove may be dead again by then. The whole page is looked at anew instead, and the backend's count tells.
    */
-  async #commit(batch: readonly Settlement[]): Promise<number> {
-    if (batch.length === 0) return 0
+  async #commit(batch: readonly Settlement[]): Promise<readonly boolean[]> {
     const wasUnsure = this.#isUnsure
     this.#isUnsure = true
     const results = await this.#s.desk.ledger.commit(batch)
-    const applied = results.filter((result) => isApplied(result)).length
+    const applied = results.map((result) => isApplied(result))
     this.#isUnsure = wasUnsure
     return applied
   }
@@ -200,8 +222,8 @@ export class ActionRun {
 
   /** Everything is done: what was there and was not changed had moved on. */
   async #settleNumbers(): Promise<void> {
-    const done = await this.#counted()
-    await this.#note({ isEnding: true, done, passed: Math.max(0, this.#record.total - done) })
+    const [done, endedAt] = await Promise.all([this.#counted(), this.#s.desk.now()])
+    await this.#note({ isEnding: true, endedAt, done, passed: Math.max(0, this.#record.total - done) })
   }
 
   async #end(): Promise<ActionReport> {

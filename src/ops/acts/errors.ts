@@ -42,7 +42,7 @@ export class NoActionError extends MillraceError {
   constructor(id: string) {
     super(
       'NO_ACTION',
-      `No bulk action "${id}" is on record. They are kept for 30 days; ops.actions() lists those that there are.`,
+      `No bulk action "${id}" is on record. They are kept for 30 days. Compare the id with the list of actions.`,
       { facts: { id } },
     )
   }

@@ -13,11 +13,13 @@ import { forgottenByPauses } from './pauses.js'
 import { straysIn } from './strays.js'
 import { stuckOf, suspectsAmong } from './stuck.js'
 import type { Found } from './suspicion.js'
+import { counted, type Unseen } from './unseen.js'
 
 export interface AuditHow {
   readonly repair: { readonly who: string; readonly why: string } | undefined
   readonly onProgress: ((report: AuditReport) => void) | undefined
   readonly signal: AbortSignal | undefined
+  readonly isThorough: boolean
 }
 
 const UNFINISHED = ['waiting', 'scheduled', 'retrying', 'blocked', 'active'] as const
@@ -52,11 +54,14 @@ export class AuditRun {
   #checked = 0
   #found = 0
   #repaired = 0
+  #endedSeen = 0
+  #beyond = 0
+  #unseen: readonly Unseen[] = []
 
   constructor(desk: Desk, how: AuditHow) {
     this.#desk = desk
     this.#how = how
-    this.#groups = new Groups(desk)
+    this.#groups = new Groups(desk, this.#isStopped)
   }
 
   async toItsEnd(): Promise<AuditReport> {
@@ -69,10 +74,11 @@ export class AuditRun {
     return { ...this.#report(), isComplete }
   }
 
+  readonly #isStopped = (): boolean => this.#how.signal?.aborted === true
+
   /** False: it was told to stop before it had seen everything. */
   async #walk(): Promise<boolean> {
-    const { signal } = this.#how
-    const isStopped = () => signal?.aborted === true
+    const isStopped = this.#isStopped
     for await (const found of straysIn(this.#desk)) {
       await this.#note(found)
       if (isStopped()) return false
@@ -86,8 +92,10 @@ export class AuditRun {
       }
     }
     for (const state of ENDED) {
-      for await (const views of pagesOf(this.#desk.inspect('audit'), { state }, ENDED_LOOKED_AT)) {
+      const most = this.#how.isThorough ? Number.POSITIVE_INFINITY : ENDED_LOOKED_AT
+      for await (const views of pagesOf(this.#desk.inspect('audit'), { state }, most)) {
         await this.#groups.addEnded(views)
+        this.#endedSeen += views.length
         if (isStopped()) return false
       }
     }
@@ -97,7 +105,30 @@ export class AuditRun {
       if (isStopped()) return false
     }
     await this.#note(await this.#homes.unserved(this.#desk))
-    return true
+    await this.#noteUnseen()
+    return !isStopped()
+  }
+
+  async #noteUnseen(): Promise<void> {
+    let ended = 0
+    if (!this.#how.isThorough) {
+      for (const { counts } of await this.#desk.inspect('audit').counts())
+        for (const state of ENDED) ended += counts[state] ?? 0
+    }
+    this.#unseen = [
+      ...this.#groups.unseen(),
+      ...counted('waits', this.#beyond, (n) =>
+        n === 1
+          ? 'The wait of 1 held item reaches over more items than are looked at in one go: it was taken to be able to end.'
+          : `The waits of ${n} held items reach over more items than are looked at in one go: they were taken to be able to end.`,
+      ),
+      ...counted(
+        'ended',
+        Math.max(0, ended - this.#endedSeen),
+        (n) =>
+          `${n === 1 ? '1 item that ended' : `${n} items that ended`} longer ago: whether a group of theirs never closed is looked for only in a thorough audit.`,
+      ),
+    ]
   }
 
   async #page(views: readonly ItemView[]): Promise<void> {
@@ -124,7 +155,9 @@ export class AuditRun {
   async #judgeSuspects(): Promise<void> {
     const suspects = this.#suspects
     this.#suspects = []
-    await this.#note(await stuckOf(this.#desk, suspects))
+    const { found, beyond } = await stuckOf(this.#desk, suspects)
+    this.#beyond += beyond
+    await this.#note(found)
   }
 
   /** Takes findings down, and mends them, all of a page in one commit. */
@@ -187,6 +220,7 @@ export class AuditRun {
       repaired: this.#repaired,
       findings: [...this.#findings],
       isComplete: false,
+      unseen: this.#unseen,
     }
   }
 }

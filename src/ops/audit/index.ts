@@ -1,5 +1,5 @@
 import { keepAlive } from '../../core/keep-alive.js'
-import { functionOption, OptionTypeError, optionsObject } from '../../core/options.js'
+import { booleanOption, functionOption, OptionTypeError, optionsObject } from '../../core/options.js'
 import { readBy } from '../acts/asked.js'
 import type { Ops } from '../api.js'
 import type { Desk } from '../desk.js'
@@ -9,7 +9,12 @@ import { AuditRun } from './audit-run.js'
 export function openAudit(desk: Desk): Pick<Ops, 'audit'> {
   return {
     async audit(options) {
-      const { repair, onProgress, signal } = optionsObject('audit', options, ['repair', 'onProgress', 'signal'])
+      const { repair, thorough, onProgress, signal } = optionsObject('audit', options, [
+        'repair',
+        'thorough',
+        'onProgress',
+        'signal',
+      ])
       if (signal !== undefined && !(signal instanceof AbortSignal)) {
         throw new OptionTypeError('audit.signal', 'an AbortSignal', signal)
       }
@@ -18,6 +23,7 @@ export function openAudit(desk: Desk): Pick<Ops, 'audit'> {
         onProgress:
           onProgress === undefined ? undefined : functionOption<typeof onProgress>('audit.onProgress', onProgress),
         signal,
+        isThorough: booleanOption('audit.thorough', thorough, false),
       }
       desk.inspect('audit')
       const letGo = keepAlive()

@@ -27,13 +27,19 @@ export async function suspectsAmong(desk: Desk, gated: readonly Gated[]): Promis
   })
 }
 
-/** Which of the suspects nothing can ever free: they wait in a circle, or for what nobody has enqueued. */
-export async function stuckOf(desk: Desk, suspects: readonly Gated[]): Promise<readonly Found[]> {
-  if (suspects.length === 0) return []
+/**
+ * Which of the suspects nothing can ever free: they wait in a circle, or for what nobody has enqueued. `beyond`: how many of them were let
+ * off because there was more behind them than is looked at.
+ */
+export async function stuckOf(
+  desk: Desk,
+  suspects: readonly Gated[],
+): Promise<{ readonly found: readonly Found[]; readonly beyond: number }> {
+  if (suspects.length === 0) return { found: [], beyond: 0 }
   const first = await explore(desk, suspects, new Map())
   // Somebody may be about to queue what is missing: then it waits for them.
   const promised = first.unknown.size === 0 ? new Map<string, string>() : await promisedBy(desk, first.unknown)
-  const { held, unknown, views } = promised.size === 0 ? first : await explore(desk, suspects, promised)
+  const { held, unknown, views, isCut } = promised.size === 0 ? first : await explore(desk, suspects, promised)
   const now = await desk.now()
   const stuck = stuckAmong(held, (id) => unknown.has(id))
   const inCircle = stuckAmong(held, () => false)
@@ -50,13 +56,16 @@ export async function stuckOf(desk: Desk, suspects: readonly Gated[]): Promise<r
     // One finding for a circle: that of its first.
     if (circle !== undefined && circle.toSorted()[0] === id) found.push(inACircle(circle, views))
   }
-  return found
+  const beyond = isCut ? suspects.filter(({ view }) => !stuck.has(view.envelope.id)).length : 0
+  return { found, beyond }
 }
 
 interface Map1 {
   readonly held: ReadonlyMap<string, Need>
   readonly unknown: ReadonlySet<string>
   readonly views: ReadonlyMap<string, ItemView>
+  /** There was more than is looked at. */
+  readonly isCut: boolean
 }
 
 /** Everything that the suspects wait for, and what that waits for, as it is now. */
@@ -94,7 +103,7 @@ async function explore(desk: Desk, suspects: readonly Gated[], promised: Readonl
     ids = [...next].filter((id) => !asked.has(id))
     for (const id of ids) asked.add(id)
   }
-  return { held, unknown, views }
+  return { held, unknown, views, isCut: ids.length > 0 }
 }
 
 /**

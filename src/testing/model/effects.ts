@@ -15,9 +15,13 @@ export function applyEffect(book: Book, effect: Effect): void {
     case 'push':
       push(book, effect)
       return
-    case 'recordAttempt':
-      book.rows.get(effect.id)?.attempts.push(effect.was)
+    case 'recordAttempt': {
+      const row = book.rows.get(effect.id)
+      if (row === undefined) return
+      row.attempts.push(effect.was)
+      row.parkedAs = undefined
       return
+    }
     case 'retryAt': {
       const row = giveBack(book, effect.id, now + effect.delayMs)
       if (row === undefined) return
@@ -35,7 +39,8 @@ export function applyEffect(book: Book, effect: Effect): void {
     }
     case 'park': {
       const { id, ending, error, keepMs, fingerprint } = effect
-      end(book, id, { status: 'dead', ending, error, class: effect.class, parkedAs: fingerprint }, keepMs)
+      const parkedAs = fingerprint ?? book.rows.get(id)?.parkedAs
+      end(book, id, { status: 'dead', ending, error, class: effect.class, parkedAs }, keepMs)
       return
     }
     case 'reopen':
@@ -140,15 +145,15 @@ function end(
   for (const gate of book.gates.values()) gate.tell(id, row.status === 'success')
 }
 
-/** As if it had arrived now, for the first time; only its history, its fence and who settled it last go on. */
+/** As if it had arrived now, for the first time; only its history, what it failed of, its fence and who settled it last go on. */
 function reopen(book: Book, id: string, delayMs: Ms): void {
   const row = book.rows.get(id)
   if (row === undefined) return
   const dueAt = book.now() + delayMs
   book.arrivals += 1
-  const { queue, fence, attempts, settledBy } = row
+  const { queue, fence, attempts, settledBy, parkedAs } = row
   const again = newRow(redriven(row.envelope, book.now(), dueAt), queue, book.arrivals, dueAt)
-  Object.assign(row, again, { fence, attempts, settledBy })
+  Object.assign(row, again, { fence, attempts, settledBy, parkedAs })
   book.nudge(row)
 }
 

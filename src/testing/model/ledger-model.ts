@@ -123,7 +123,8 @@ export class LedgerModel {
       (query.tag === undefined || (row.envelope.tags ?? []).includes(query.tag)) &&
       (query.class === undefined || row.class === query.class) &&
       (query.fingerprint === undefined || fingerprintOf(row) === query.fingerprint) &&
-      (query.before === undefined || (row.endAt ?? row.envelope.queueAt) < query.before)
+      (query.before === undefined || (row.endAt ?? row.envelope.queueAt) < query.before) &&
+      (query.after === undefined || (row.endAt ?? row.envelope.queueAt) >= query.after)
     return [...this.#book.rows.values()].filter(fits)
   }
 

@@ -25,7 +25,7 @@ export interface Row {
   class: FailureClass | undefined
   result: string | undefined
   error: string | undefined
-  /** What it died of, where no run told. */
+  /** What it died of, where no run told; until one does. */
   parkedAs: string | undefined
   runAt: At | undefined
   endAt: At | undefined

@@ -56,7 +56,25 @@ describe('redrive of all that match', () => {
     expect(await acts.redrive({ type: 'noop' }, BY)).toMatchObject({ total: 0, done: 0, state: 'done' })
     expect(await statuses([...old, ...fresh])).toEqual(Array(5).fill('dead'))
 
+    expect(await acts.redrive({ after: since }, { ...BY, dryRun: true })).toMatchObject({ total: 2 })
+    await expect(acts.redrive({ after: since, before: since }, BY)).rejects.toThrow('earlier than `before`')
     expect(await acts.redrive({ before: since }, BY)).toMatchObject({ total: 3, done: 3, passed: 0 })
+  })
+
+  it('takes a window of time: what ended in it, and nothing before or after', async () => {
+    const { acts, charged, statuses, clock, bank } = scene()
+    const early = await charged(2)
+    const after = clock.now()
+    const within = await charged(3)
+    const before = clock.now()
+    const late = await charged(4)
+    bank.failure = undefined
+
+    expect(await acts.redrive({ after, before }, BY)).toMatchObject({ total: 3, done: 3, passed: 0 })
+
+    await clock.advance(1_000)
+    expect(await statuses(within)).toEqual(Array(3).fill('success'))
+    expect(await statuses([...early, ...late])).toEqual(Array(6).fill('dead'))
   })
 
   it('is logged once at its beginning and once at its end, with who, why and counts', async () => {

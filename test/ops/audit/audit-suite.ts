@@ -3,8 +3,14 @@ import { createWork, defineWork, dependency } from '../../../src/index.js'
 import { openActs } from '../../../src/ops/acts/index.js'
 import { openAudit } from '../../../src/ops/audit/index.js'
 import { openDesk } from '../../../src/ops/desk.js'
+import type { Settlement } from '../../../src/ports/settlement.js'
 import type { OpenedGround } from '../../work/grounds/ground.js'
-import { CORRUPTIONS, type Corruption, type Site } from './corruptions.js'
+import { born, CORRUPTIONS, type Corruption, commit, envelope, type Site } from './corruptions.js'
+
+const oneTooMany = (groupId: string): Settlement => ({
+  guard: { by: 'none' },
+  effects: [{ do: 'openGroup', groupId, by: 1 }],
+})
 
 const BY = { who: 'ann', why: 'the audit says so' } as const
 
@@ -72,7 +78,68 @@ export function describeAudit(name: string, open: () => OpenedGround, isBrief = 
       }
       expect(await audit()).toMatchObject({ found: 0, findings: [] })
     })
+
+    it('compares groups of any size', async () => {
+      const { clock, site, audit } = scene()
+      const later = { delayMs: 3_600_000 }
+      await commit(site, [born(envelope('large', site), later)])
+      const child = (n: number) => born(envelope(`child-${n}`, site, { groupId: 'large', parent: 'large' }), later)
+      for (let from = 0; from < 5_200; from += 400)
+        await commit(
+          site,
+          Array.from({ length: 400 }, (_, n) => child(from + n)),
+        )
+      await commit(site, [oneTooMany('large')])
+      await clock.advance(10)
+
+      expect(await audit()).toMatchObject({ found: 1, isComplete: true, unseen: [] })
+      expect(await audit({ repair: BY })).toMatchObject({ found: 1, repaired: 1 })
+      expect(await audit()).toMatchObject({ found: 0, unseen: [] })
+    })
+
+    it('says that it did not look at what ended long ago, and looks at it when it is to be thorough', async () => {
+      const { clock, site, audit } = scene()
+      const ids = Array.from({ length: 2_100 }, (_, n) => `e-${n}`)
+      await commit(
+        site,
+        ids.map((id) => born(envelope(id, site), { delayMs: 3_600_000 })),
+      )
+      await commit(site, [
+        oneTooMany('e-0'),
+        ...ids.map(
+          (id): Settlement => ({
+            guard: { by: 'status', id, in: ['pending'] },
+            effects: [
+              { do: 'finish', id, ending: 'done', keepMs: 86_400_000 },
+              { do: 'closeGroup', groupId: id, by: 1 },
+            ],
+          }),
+        ),
+      ])
+      await clock.advance(10)
+
+      const usual = await audit()
+      expect(usual).toMatchObject({ found: 0, isComplete: true, unseen: [{ code: 'ended', count: 100 }] })
+      expect(usual.unseen[0]?.text).toMatch(/^100 items that ended longer ago: .* only in a thorough audit\.$/)
+      const thorough = await audit({ thorough: true })
+      expect(thorough.findings).toMatchObject([{ code: 'group-count', id: 'e-0' }])
+      expect(thorough.unseen).toEqual([])
+    })
     if (isBrief) return
+
+    it('compares as many groups as seem wrong', async () => {
+      const { clock, site, audit } = scene()
+      const ids = Array.from({ length: 210 }, (_, n) => `g-${n}`)
+      await commit(site, [
+        ...ids.map((id) => born(envelope(id, site), { delayMs: 3_600_000 })),
+        ...ids.map((id) => oneTooMany(id)),
+      ])
+      await clock.advance(10)
+
+      expect(await audit()).toMatchObject({ found: 210, isComplete: true, unseen: [] })
+      expect(await audit({ repair: BY })).toMatchObject({ found: 210, repaired: 210 })
+      expect(await audit()).toMatchObject({ found: 0, unseen: [] })
+    })
 
     it.each(CORRUPTIONS)('finds $name, and what it says mends it', async ({ code, seed, remedy }) => {
       const { clock, desk, site, audit } = scene()

@@ -71,3 +71,43 @@ it('an audit that looks for who will queue what is missing never walks through g
   expect(asked.length, 'one page of each state that a gate can be in').toBeLessThan(10)
   expect(asked.every(({ state }) => state !== undefined && state !== 'completed')).toBe(true)
 })
+
+it('an audit says which groups it could not compare, because they changed at every look', async () => {
+  const clock = new FakeClock()
+  const desk = openDesk(memoryBackend({ clock }), { clock })
+  const [queueAt, startAt] = [clock.now(), clock.now()]
+  const push = (id: string, parent?: string) => ({
+    guard: { by: 'absent' as const, id },
+    effects: [
+      { do: 'openGroup' as const, groupId: 'g', by: 1 },
+      {
+        do: 'push' as const,
+        item: {
+          id,
+          type: 't',
+          groupId: 'g',
+          input: '1',
+          queueAt,
+          startAt,
+          attempt: 1,
+          priority: 0,
+          ...(parent && { parent }),
+        },
+        queue: 'default',
+        delayMs: 3_600_000,
+      },
+    ],
+  })
+  await desk.ledger.commit([push('g'), push('child', 'g')])
+  let moved = 0
+  const groups: typeof desk.ledger.groups = async (ids) =>
+    (await desk.ledger.groups(ids)).map((group) => {
+      moved += 1
+      return group && { ...group, open: group.open + moved }
+    })
+
+  const report = await openAudit({ ...desk, ledger: { ...desk.ledger, groups } }).audit()
+
+  expect(report).toMatchObject({ found: 0, isComplete: true, unseen: [{ code: 'restless', count: 1 }] })
+  expect((await openAudit(desk).audit()).unseen).toEqual([])
+})

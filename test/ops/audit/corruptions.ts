@@ -27,7 +27,7 @@ export interface Corruption {
   readonly remedy?: (site: Site, about: string) => Promise<void>
 }
 
-const envelope = (id: string, { type, now }: Site, more: Partial<Envelope> = {}): Envelope => ({
+export const envelope = (id: string, { type, now }: Site, more: Partial<Envelope> = {}): Envelope => ({
   v: 1,
   id,
   type,
@@ -47,7 +47,7 @@ interface Born {
   readonly also?: readonly Effect[]
 }
 
-const born = (item: Envelope, { hold, delayMs = 0, queue = 'default', also = [] }: Born = {}): Settlement => ({
+export const born = (item: Envelope, { hold, delayMs = 0, queue = 'default', also = [] }: Born = {}): Settlement => ({
   guard: { by: 'absent', id: item.id },
   effects: [
     { do: 'openGroup', groupId: item.groupId, by: 1 },
@@ -65,7 +65,7 @@ const gateOver = (key: string, holds: string, members: readonly string[]): Effec
   of: 'success',
 })
 
-async function commit({ desk }: Site, batch: readonly Settlement[]): Promise<void> {
+export async function commit({ desk }: Site, batch: readonly Settlement[]): Promise<void> {
   for (const result of await desk.ledger.commit(batch)) {
     if (result.kind !== 'applied') throw new Error(`the corruption was ${result.kind}`)
   }

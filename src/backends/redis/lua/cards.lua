@@ -1,12 +1,14 @@
 -- cards.lua: how many stand in lists, by the sizes of these. promote.lua goes before.
 --
 -- ARGV  now, words (letters of the lists), trait ('' or t:tag, c:class, f:fingerprint), queue and type ('' or with '=' before it;
---       only without a trait), before ('' or epoch ms: only of what ended earlier, and then words are those of ended ones)
+--       only without a trait), before and after ('' or epoch ms: only of what
+--       ended earlier, or not earlier; and then words are those of ended ones)
 -- REPLY number
-local words, trait, before_at = ARGV[2], ARGV[3], tonumber(ARGV[6])
+local words, trait, before_at, after_at = ARGV[2], ARGV[3], tonumber(ARGV[6]), tonumber(ARGV[7])
+local function score_of(at) return string.format('%.0f', math.ceil(at) * PLACES) end
 local function size_of(key)
-  if not before_at then return call('ZCARD', key) end
-  return call('ZCOUNT', key, '-inf', '(' .. string.format('%.0f', math.ceil(before_at) * PLACES))
+  if not before_at and not after_at then return call('ZCARD', key) end
+  return call('ZCOUNT', key, after_at and score_of(after_at) or '-inf', before_at and '(' .. score_of(before_at) or '+inf')
 end
 
 local sum = 0

@@ -2,13 +2,14 @@
 --
 -- ARGV  now, limit, scan (how many may be looked at beyond those found), cursor (or ''), words (letters of the lists),
 --       trait ('' or t:tag, c:class, f:fingerprint: the index that narrows most), then filters, '' for none:
---       queue, type, group, tag, class, fingerprint, before; each with '=' before it
+--       queue, type, group, tag, class, fingerprint, before, after; each with '=' before it
 -- A cursor is '<score>:<id>' of the last entry that was looked at.
 local limit, scan = tonumber(ARGV[2]), tonumber(ARGV[3])
 local words, trait = ARGV[5], ARGV[6]
 local function filter(i) return ARGV[i] ~= '' and string.sub(ARGV[i], 2) or nil end
 local of_queue, of_type, of_group, of_tag = filter(7), filter(8), filter(9), filter(10)
 local of_class, of_fingerprint, before_at = filter(11), filter(12), tonumber(filter(13) or '')
+local after_at = tonumber(filter(14) or '')
 -- So many records are loaded at a time.
 local SLICE = 200
 
@@ -47,12 +48,16 @@ local function lists()
   return keys
 end
 
+-- Lists of ended items are in the order of their ends: what ended too early is not even looked at.
+local lowest = '-inf'
+if after_at and not string.find(words, '[^cdk]') then lowest = string.format('%.0f', math.ceil(after_at) * PLACES) end
+
 -- The entries of a list behind the cursor, `most` of them at least if there are so many; and whether there may be more.
 local function entries_of(key, most)
   local found, offset, some = {}, 0, nil
   local from = cursor_score and string.format('%.0f', cursor_score) or '+inf'
   repeat
-    some = call('ZREVRANGEBYSCORE', key, from, '-inf', 'WITHSCORES', 'LIMIT', offset, most)
+    some = call('ZREVRANGEBYSCORE', key, from, lowest, 'WITHSCORES', 'LIMIT', offset, most)
     for i = 1, #some, 2 do
       local entry = { some[i], tonumber(some[i + 1]) }
       if entry[2] ~= cursor_score or stands_after(cursor_id, entry[1]) then found[#found + 1] = entry end
@@ -80,14 +85,14 @@ local function fits(id, r)
   return (not of_queue or r[QUEUE] == of_queue) and (not of_type or r[TYPE] == of_type) and
     (not of_group or (r[GROUP] or id) == of_group) and (not of_tag or has(m.tg, of_tag)) and
     (not of_class or m.cl == of_class) and (not of_fingerprint or m.fp == of_fingerprint) and
-    (not before_at or since(id, r) < before_at)
+    (not before_at or since(id, r) < before_at) and (not after_at or since(id, r) >= after_at)
 end
 
 -- The ids of a page, and the cursor of the next one or false.
 local function find_page()
   local keys = lists()
   -- Where every entry fits, one more than the page is enough of each list; otherwise the lists share what may be looked at.
-  local is_plain = trait == '' and not (of_group or of_tag or of_class or of_fingerprint or before_at)
+  local is_plain = trait == '' and not (of_group or of_tag or of_class or of_fingerprint or before_at or after_at)
   local most = limit + (is_plain and 1 or math.ceil(scan / math.max(1, #keys)))
   -- Behind `floor` some list has entries that were not read, so nothing there is in its place yet.
   local entries, floor = {}, nil

@@ -114,9 +114,74 @@ const COMBINED: readonly (readonly (keyof ItemQuery)[])[] = [
   ['before', 'class', 'type'],
   ['before', 'tag', 'queue'],
   ['fingerprint', 'class', 'type', 'queue', 'tag', 'before'],
+  ['after'],
+  ['after', 'before'],
+  ['after', 'fingerprint'],
+  ['after', 'before', 'class', 'type'],
+  ['after', 'tag', 'queue'],
 ]
 
 export const insightClauses = clausesOn<LedgerBench>()({
+  'ledger: an item keeps what it failed of until its next run has ended': {
+    law: 'A redriven item is listed and counted under the fingerprint that it died with, in its new state, and no longer among failures; the end of its next run replaces it.',
+    look: 'whether `reopen` keeps the fingerprint, of the last run or of `park`, and whether `recordAttempt` replaces it, also by none.',
+    needs: ['inspect'],
+    async run(bench) {
+      const { ledger } = bench
+      const enqueues = ['ran', 'late'].map((id) => enqueue(bench, item(bench, id)))
+      await applied(ledger, enqueues, 'two enqueues')
+      const [ran, late] = await take(bench, ['ran', 'late'], { leaseTicks: 10_000 })
+      const expired = {
+        do: 'park',
+        id: 'late',
+        ending: 'expired',
+        class: 'poison',
+        error: 'too late',
+        keepMs: DAY,
+        fingerprint: 'f-late',
+      } as const
+      await applied(
+        ledger,
+        [
+          died(bench, ran, { fingerprint: 'f-run' }),
+          byLease(late.lease, [expired, { do: 'closeGroup', groupId: 'g-late', by: 1 }]),
+        ],
+        'two deaths',
+      )
+      const redrives = ['ran', 'late'].map((id) => ({
+        guard: { by: 'status', id, in: ['dead'] } as const,
+        effects: [
+          { do: 'openGroup', groupId: `g-${id}`, by: 1 },
+          { do: 'reopen', id, delayMs: 0 },
+        ] as const,
+      }))
+      await applied(ledger, redrives, 'two redrives')
+      for (const [fingerprint, id] of [
+        ['f-run', 'ran'],
+        ['f-late', 'late'],
+      ] as const) {
+        same(await listed(bench, { fingerprint }), [id], `items with ${fingerprint} after the redrive`)
+        same(await listed(bench, { fingerprint, state: 'waiting' }), [id], `those of them that wait`)
+        same(await listed(bench, { fingerprint, state: 'dead' }), [], `those of them that are dead`)
+        same(await power(bench, 'count')({ fingerprint }), 1, `how many have ${fingerprint}`)
+      }
+      same(await power(bench, 'failures')(10), [], 'failures after the redrive')
+
+      const [again, other] = await take(bench, ['ran', 'late'], { leaseTicks: 10_000 })
+      const now = bench.time.clock.now()
+      const well = { attempt: 1, startedAt: now, endedAt: now, worker: 'w1' }
+      await applied(
+        ledger,
+        [
+          byLease(again.lease, [{ do: 'recordAttempt', id: 'ran', was: well }, ...finish(again).effects]),
+          retried(bench, other, { fingerprint: 'f-run' }),
+        ],
+        'the ends of the next runs',
+      )
+      same(await listed(bench, { fingerprint: 'f-run' }), ['late'], 'items with f-run after the next runs')
+      same(await listed(bench, { fingerprint: 'f-late' }), [], 'items with f-late after the next runs')
+    },
+  },
   'ledger: filters narrow a list together': {
     law: 'Whatever filters a query has, the list is what fits all of them: on every page size, each item once.',
     look: 'which filter the index is chosen by, and whether the others are applied to what it finds, without ending the pages early.',
@@ -130,11 +195,15 @@ export const insightClauses = clausesOn<LedgerBench>()({
         before: made[23]!.endAt,
       }
       for (const names of COMBINED) {
+        // Two halves ended, one after the other: the second, or with `before` a window that holds the first.
+        sample.after = names.includes('before') ? first.endAt : made[23]!.endAt
         const filters = Object.fromEntries(names.map((name) => [name, sample[name]])) as Partial<ItemQuery>
         const fitting = made.filter((one) =>
-          names.every((name) =>
-            name === 'before' ? one.endAt < made[23]!.endAt : one[name as 'type'] === sample[name],
-          ),
+          names.every((name) => {
+            if (name === 'before') return one.endAt < made[23]!.endAt
+            if (name === 'after') return names.includes('before') || one.endAt >= made[23]!.endAt
+            return one[name as 'type'] === sample[name]
+          }),
         )
         const expected = fitting.map(({ id }) => id).toSorted()
         holds(expected.length > 0, `some fit ${names.join(', ')}`)
@@ -174,6 +243,11 @@ export const insightClauses = clausesOn<LedgerBench>()({
         { before: bench.time.clock.now() + DAY },
         { before: 1 },
         { state: 'dead', before: bench.time.clock.now() + DAY },
+        { after: 1 },
+        { after: bench.time.clock.now() + DAY },
+        { state: 'dead', after: 1 },
+        { state: 'dead', after: 1, before: bench.time.clock.now() + DAY },
+        { state: 'waiting', after: 1 },
       ]
       for (const query of queries)
         same(await count(query), (await listed(bench, query)).length, `the number of ${JSON.stringify(query)}`)
