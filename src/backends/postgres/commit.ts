@@ -1,11 +1,12 @@
 import type { EnlistedTransaction, SqlValue } from '../../drivers/postgres/index.js'
 import { quoteIdentifier } from '../../drivers/postgres/index.js'
+import { refusalOf } from '../../ports/refusal.js'
 import type { CommitResult, Settlement } from '../../ports/settlement.js'
 import type { Connection } from './connection.js'
 import { type EncodedBatch, encodeBatch } from './encode.js'
 import { Housekeeping } from './housekeeping.js'
 import type { Names } from './names.js'
-import { refusalOf } from './refusal.js'
+import { keepsInPostgres } from './refusal.js'
 
 /** So many settlements go into one statement: their places are numbered in twenty bits. */
 const MOST_AT_ONCE = 1_000
@@ -58,7 +59,7 @@ export class Committer {
   /** One that makes no sense (an effect without its fields) must not take its neighbours with it. */
   #refused(settlement: Settlement): CommitResult | undefined {
     try {
-      return refusalOf(settlement, this.#maxItemBytes)
+      return refusalOf(settlement, this.#maxItemBytes, keepsInPostgres)
     } catch (error) {
       return { kind: 'failed', error }
     }
