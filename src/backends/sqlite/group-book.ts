@@ -95,7 +95,11 @@ export class GroupBook {
 
   /** The root that carries the group goes away: the group goes on without it. */
   part(groupId: string): void {
-    if (this.#page(groupId).aloneSeq !== undefined) this.#write(groupId, this.#page(groupId))
+    const page = this.#page(groupId)
+    if (page.aloneSeq === undefined) return
+    this.#expand(groupId, page)
+    // Its row is written with the rest: until then nobody knows whether it stays open.
+    page.isWritten = false
   }
 
   /** Writes what changed. Returns the groups that closed, with the settlement that closed them. */

@@ -1,6 +1,7 @@
 import { backendClauses } from './backend-clauses.js'
 import type { Capability } from './capability.js'
 import { type Clause, checkStanding, type Standing, verdictOn } from './clause.js'
+import { batchClauses } from './ledger/batch.js'
 import { claimClauses } from './ledger/claim.js'
 import { crashClauses } from './ledger/crash.js'
 import { enqueueClauses } from './ledger/enqueue.js'
@@ -31,6 +32,7 @@ export const ledgerClauses = Object.freeze({
   ...signalClauses,
   ...peopleClauses,
   ...limitClauses,
+  ...batchClauses,
   ...freeClauses,
   ...inspectClauses,
   ...insightClauses,

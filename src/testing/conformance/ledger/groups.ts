@@ -291,6 +291,28 @@ export const groupClauses = clausesOn<LedgerBench>()({
       same([group?.value, group?.final], ['"first final"', true], 'value and lock at the end')
     },
   },
+  'ledger: what is said with the first item of a group is kept': {
+    law: 'An enqueue may contribute to the group that it opens, also to one that has the name of its item.',
+    look: 'whether a group that lives on its root has a place for a value.',
+    needs: ['native ledger'],
+    async run(bench) {
+      const { ledger } = bench
+      for (const groupId of ['g', 'a', 'b']) {
+        const expect = groupId === 'b' ? { expect: 0 } : {}
+        const value = { do: 'contribute', groupId, value: '"said"', final: false, ...expect } as const
+        const id = groupId === 'g' ? 'root' : groupId
+        await applied(
+          ledger,
+          [enqueue(bench, item(bench, id, { groupId }), {}, [value])],
+          'an enqueue that says a value',
+        )
+        const [group] = await ledger.groups([groupId])
+        same([group?.open, group?.value], [1, '"said"'], `open count and value of ${groupId}`)
+        const [root] = await take(bench, [id])
+        same(await applied(ledger, [finish(root)], 'its end'), [{ groupId, value: '"said"' }], 'the groups closed')
+      }
+    },
+  },
   'ledger: a contribution folded on an old version conflicts': {
     law: '`expect` that is not the version answers `conflict` with the value now; nothing of that settlement happens.',
     look: 'whether the version is compared before any effect, and within one batch too.',
