@@ -9,7 +9,8 @@ import type { Inspect } from '../../../src/ports/ledger.js'
 import { describeLedger, describePubSub, describeQueue, describeStore } from '../../../src/testing/conformance/index.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { startRedisCluster } from '../../servers/index.js'
-import { anybody, claim, enqueue, envelope, finish, ledgerOn, park } from './native.js'
+import { ledgerOn } from '../ledger-on.js'
+import { anybody, claim, enqueue, envelope, finish, park } from '../native.js'
 
 const cluster = await startRedisCluster()
 afterAll(() => cluster.stop())
