@@ -281,6 +281,23 @@ describe('a backend on a schema', () => {
     await schemas.close(backend)
   })
 
+  it('refuses guards that PostgreSQL cannot read, each alone', async () => {
+    const backend = await schemas.open()
+    const ledger = ledgerOn(backend)
+    const lease = { id: 'nul \0', queue: 'default', token: 't', fence: 1, until: 0 }
+    const results = await ledger.commit([
+      enqueue(item('a')),
+      { guard: { by: 'lease', lease }, effects: [] },
+      { guard: { by: 'lease', lease: { ...lease, id: 'a', token: 'nul \0' } }, effects: [] },
+      { guard: { by: 'fire', name: 'nul \0', at: undefined }, effects: [] },
+      { guard: { by: 'status', id: 'half \ud800', in: ['pending'] }, effects: [] },
+      enqueue(item('b')),
+    ])
+    const codes = results.map((result) => (result.kind === 'refused' ? result.code : result.kind))
+    expect(codes).toEqual(['applied', ...Array(4).fill('BAD_TEXT'), 'applied'])
+    await schemas.close(backend)
+  })
+
   it('refuses an item whose redrive the server could not do, whichever field it is', async () => {
     const backend = await schemas.open()
     const ledger = ledgerOn(backend)
