@@ -182,7 +182,7 @@ describe('options of redisBackend', () => {
     await client.ping()
     const listeners = () => ['ready', 'close', 'end', 'error'].map((event) => client.listenerCount(event))
     const before = listeners()
-    const backend = redisBackend({ client: client as never, onError: () => undefined })
+    const backend = redisBackend({ client, onError: () => undefined })
     await backend.store.set('a', '1')
     await backend.close()
     expect(await client.ping()).toBe('PONG')
@@ -197,7 +197,7 @@ describe('options of redisBackend', () => {
     const client = new Redis(server.url, options)
     closing.push(() => client.disconnect())
     const errors: Error[] = []
-    const backend = redisBackend({ client: client as never, onError: (error) => errors.push(error) })
+    const backend = redisBackend({ client, onError: (error) => errors.push(error) })
     await backend.store.set('a', '1')
     await backend.store.set('b', '1')
     await backend.close()
