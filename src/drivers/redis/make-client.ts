@@ -45,20 +45,16 @@ export async function makeClient(address: RedisAddress, isListening: boolean): P
   if (address.cluster !== undefined) {
     const { nodes, options = {} } = address.cluster
     const { redisOptions, ...others } = options as { readonly redisOptions?: object }
-    const cluster = new Cluster(
-      [...nodes],
-      {
-        clusterRetryStrategy: behaviour.retryStrategy,
-        ...others,
-        lazyConnect: true,
-        // Otherwise it sends again what a node may have done before its line was cut.
-        retryDelayOnFailover: 0,
-        // Its nodes are connected to when they are first needed: what is asked of one waits there, unsent, and is sent once.
-        enableOfflineQueue: true,
-        redisOptions: { ...redisOptions, maxRetriesPerRequest: behaviour.maxRetriesPerRequest },
-      },
-    )
-    // The interface asks for less than the class has; its overloads are too many for the compiler to compare.
+    const cluster = new Cluster([...nodes], {
+      clusterRetryStrategy: behaviour.retryStrategy,
+      ...others,
+      lazyConnect: true,
+      // Otherwise it sends again what a node may have done before its line was cut.
+      retryDelayOnFailover: 0,
+      // Its nodes are connected to when they are first needed: what is asked of one waits there, unsent, and is sent once.
+      enableOfflineQueue: true,
+      redisOptions: { ...redisOptions, maxRetriesPerRequest: behaviour.maxRetriesPerRequest },
+    })
     return cluster
   }
   const options = { ...address.options, ...behaviour }
