@@ -1,7 +1,7 @@
 import type { At, Ms } from '../../core/time.js'
 import type { GroupValue } from '../../ports/settlement.js'
 import type { GroupRow, ItemRow, Statements } from './sql.js'
-import { ALONE, WATCHED } from './states.js'
+import { ALONE, COMPLETED, WATCHED } from './states.js'
 import type { Told } from './told.js'
 
 /** How long a group that closed is kept when no item that ends says so. */
@@ -78,9 +78,9 @@ export class GroupBook {
     return this.#pages.has(groupId) || this.#sql.group.get(groupId, this.#now) !== undefined
   }
 
-  /** What the guard has read of a leased item already says: its group, if it is alone in it, has nothing but itself. */
-  know(id: string, [seq, , , , flags, , waiter]: ItemRow): void {
-    if ((flags & ALONE) === 0 || this.#pages.has(id)) return
+  /** What the guard has read of an open item already says: its group, if it is alone in it, has nothing but itself. */
+  know(id: string, [seq, , , state, flags, , waiter]: ItemRow): void {
+    if ((flags & ALONE) === 0 || state >= COMPLETED || this.#pages.has(id)) return
     const isWatched = waiter !== null || (flags & WATCHED) !== 0
     this.#pages.set(id, newPage([1, null, 0, 0, Number(isWatched), null, seq]))
   }

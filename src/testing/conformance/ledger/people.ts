@@ -216,6 +216,25 @@ export const peopleClauses = clausesOn<LedgerBench>()({
       }
     },
   },
+  'ledger: a group that has closed stays closed when its items are erased': {
+    law: 'To erase an item that has ended moves no count: its group is not open, also where it was alone in a group of its name.',
+    look: 'what becomes of a group that lives on the row of its root.',
+    needs: ['native ledger', 'redrive and erase'],
+    async run(bench) {
+      const { ledger } = bench
+      for (const groupId of ['a', 'g']) {
+        await applied(ledger, [enqueue(bench, item(bench, 'a', { groupId }))], 'the enqueue')
+        const [a] = await take(bench, ['a'])
+        await applied(ledger, [park(a)], 'the end')
+        const discard: Settlement = {
+          guard: { by: 'status', id: 'a', in: ['dead'] },
+          effects: [{ do: 'erase', id: 'a' }],
+        }
+        same(await applied(ledger, [discard], 'the removal'), [], 'groups closed by the removal')
+        same((await openCount(bench, groupId)) ?? 0, 0, `the open count of ${groupId}`)
+      }
+    },
+  },
   'ledger: nothing remains of an erased item': {
     law: '`erase` removes the item and all that belongs to it; its id is free, and a lease on it is worth nothing.',
     look: 'every place an item is kept: row, index, result, error, history.',
