@@ -109,16 +109,15 @@ export class GroupBook {
       const wasClosed = page.goneAt !== null
       if (page.lastMove !== undefined) page.goneAt = page.open > 0 ? null : this.#now + page.keepMs
       const isClosing = page.lastMove !== undefined && page.open <= 0 && !wasClosed
-      const { isWatched } = page
-      if (isClosing && isWatched) this.#tell(groupId, page)
+      const isWatched = isClosing && page.isWatched && this.#tell(groupId, page)
       if (!page.isWritten) this.#write(groupId, page)
       if (isClosing) closed.push({ groupId, value: page.value, isWatched, settlement: page.lastMove! })
     }
     return closed
   }
 
-  /** Whoever watches hears of the close, once. */
-  #tell(groupId: string, page: Page): void {
+  /** Whoever watches hears of the close, once. False: they only watched the root that was alone in it. */
+  #tell(groupId: string, page: Page): boolean {
     const inboxes = new Set(this.#sql.watchers.all('g', groupId).map(([inbox]) => inbox))
     if (inboxes.size > 0) this.#sql.deleteWatchers.run('g', groupId)
     if (page.aloneSeq !== undefined) {
@@ -127,6 +126,7 @@ export class GroupBook {
     }
     for (const inbox of inboxes) this.#told.close(inbox, groupId)
     page.isWatched = false
+    return inboxes.size > 0
   }
 
   #write(groupId: string, page: Page): void {

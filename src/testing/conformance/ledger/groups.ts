@@ -291,6 +291,24 @@ export const groupClauses = clausesOn<LedgerBench>()({
       same([group?.value, group?.final], ['"first final"', true], 'value and lock at the end')
     },
   },
+  'ledger: who waits for an item does not wait for its group': {
+    law: '`closed` says `watched` only if somebody registered for the group, also for one that has the name of its item.',
+    look: 'whether watchers of an item and of the group that lives on its row are told apart.',
+    needs: ['native ledger'],
+    async run(bench) {
+      const { ledger } = bench
+      for (const [id, groups, watched] of [
+        ['a', [], false],
+        ['b', ['b'], true],
+      ] as const) {
+        await applied(ledger, [enqueue(bench, item(bench, id, { groupId: id }))], 'the enqueue')
+        await ledger.watch('inbox', { ids: [id], groups })
+        const [claimed] = await take(bench, [id])
+        const closed = [{ groupId: id, ...(watched ? { watched } : {}) }]
+        same(await commitOne(ledger, finish(claimed)), { kind: 'applied', closed }, `the end of ${id}`)
+      }
+    },
+  },
   'ledger: what is said with the first item of a group is kept': {
     law: 'An enqueue may contribute to the group that it opens, also to one that has the name of its item.',
     look: 'whether a group that lives on its root has a place for a value.',
