@@ -282,5 +282,6 @@ function erase({ sql, groups, gates }: Pass, id: string, row: ItemRow): void {
     groups.part(id)
   }
   if (flags & HAS_GATE) gates.dropHolding(id)
-  forget(sql, seq, id, flags)
+  // Its group goes on without it, and with it those who wait for the group.
+  forget(sql, seq, id, flags & ~ALONE)
 }
