@@ -16,7 +16,7 @@ import { sqliteBackend } from '../src/backends/sqlite/index.js'
 import type { Claimed } from '../src/ports/item.js'
 import type { Ledger } from '../src/ports/ledger.js'
 import { ownedBy } from '../src/ports/native.js'
-import { ledgerOn } from '../test/backends/redis/native.js'
+import { ledgerOn } from '../test/backends/ledger-on.js'
 import { ask, children, contribute, enqueue, finish, gate, item, times } from '../test/backends/settlements.js'
 import { startPostgres, startRedis } from '../test/servers/index.js'
 

@@ -5,7 +5,8 @@ import { redisBackend } from '../src/backends/redis/index.js'
 import { newId } from '../src/core/ids.js'
 import type { Claimed } from '../src/ports/item.js'
 import type { Settlement } from '../src/ports/settlement.js'
-import { claim, enqueue, envelope, finish, ledgerOn } from '../test/backends/redis/native.js'
+import { ledgerOn } from '../test/backends/ledger-on.js'
+import { claim, enqueue, envelope, finish, ran } from '../test/backends/native.js'
 import { startRedis } from '../test/servers/index.js'
 
 const ITEMS = Number(process.argv[2] ?? 50_000)
@@ -51,7 +52,7 @@ const settle = async (end: (item: Claimed, i: number) => Settlement) => {
 }
 
 await ledger.commit([enqueue(envelope('first'))])
-await taken('completed', () => settle((item) => finish(item)))
+await taken('completed', () => settle((item) => finish(item, '1', [ran(item)])))
 await taken('dead', () => settle((item, i) => die(item, i % 100)))
 await taken('pending', push)
 await backend.close()

@@ -3,7 +3,7 @@ import type { Claimed, Envelope, Lease } from '../../src/ports/item.js'
 import type { FailureGroup, Inspect, ItemQuery, ItemView, Ledger, Settled } from '../../src/ports/ledger.js'
 import type { CommitResult, Effect, Settlement } from '../../src/ports/settlement.js'
 import { LedgerModel } from '../../src/testing/model/ledger-model.js'
-import type { Deed, Step } from './ledger-steps.js'
+import type { Company, Deed, Step } from './ledger-steps.js'
 
 const QUEUES = ['default', 'bulk'] as const
 const TYPES = ['t', 'u'] as const
@@ -89,11 +89,34 @@ class Player {
         agree(answers, this.#model.extend(of('model'), step.leaseMs, WORKER))
         break
       }
+      case 'watch':
+        await this.#watch(step)
+        break
       case 'pass':
         this.#now += step.ms
         break
     }
     await this.#compareAll()
+  }
+
+  /** Only for what is open: who waits for the rest reads it, and asks no more. */
+  async #watch({ item, group }: Extract<Step, { do: 'watch' }>): Promise<void> {
+    if (this.#isPlain) return
+    const id = this.#id(item)
+    const status = this.#model.read([id])[0]?.status
+    const groupId = this.#groupOf(group, id)
+    const what = {
+      ids: status === 'pending' || status === 'running' ? [id] : [],
+      groups: (this.#model.groups([groupId])[0]?.open ?? 0) > 0 ? [groupId] : [],
+    }
+    await this.#real.watch(INBOX, what)
+    this.#model.watch(INBOX, what)
+  }
+
+  #groupOf(company: Company, id: string): string {
+    if (company === 'own') return id
+    // Over plain ports a group that has closed is over.
+    return company === 'first' && !this.#isPlain ? this.#ids[0]! : this.#groups[company === 'first' ? 0 : company]!
   }
 
   /** Everything that is there, all of it started: which of it comes first, and what is only prefetched, is not promised. */
@@ -147,7 +170,10 @@ class Player {
     const { inboxes, ready } = this.#model.takeSignals()
     if (this.#isPlain) {
       // A group that has closed is over for plain ports: the next items join another.
-      for (const { groupId } of closedOf(model)) this.#groups[this.#groups.indexOf(groupId)] = this.#unique(groupId)
+      for (const { groupId } of closedOf(model)) {
+        const place = this.#groups.indexOf(groupId)
+        if (place >= 0) this.#groups[place] = this.#unique(groupId)
+      }
       return
     }
     const mine = inboxes.filter(({ to }) => to === INBOX)
@@ -175,17 +201,12 @@ class Player {
   #settlement(deed: Deed): Both | undefined {
     switch (deed.do) {
       case 'enqueue': {
-        const { item: nth, group, type, queue, priority, delayMs, waits } = deed
-        const envelope = this.#envelope(this.#ids[nth % 12]!, {
-          type: TYPES[type]!,
-          groupId: this.#groups[group]!,
-          priority,
-        })
-        const made = same(enqueue(waits ? { ...envelope, waiter: INBOX } : envelope, QUEUES[queue]!, delayMs))
+        const made = this.#enqueue(deed)
         if (!this.#isPlain) return made
+        const id = this.#ids[deed.item % 12]!
         // Over plain ports a repetition completes what may have been left half done: it has to be the same enqueue.
-        const known = this.#enqueued.get(envelope.id) ?? made
-        this.#enqueued.set(envelope.id, known)
+        const known = this.#enqueued.get(id) ?? made
+        this.#enqueued.set(id, known)
         return known
       }
       case 'finish':
@@ -243,6 +264,8 @@ class Player {
         ])
       case 'mark':
         return this.#onItem(deed.item, ['running'], ({ id }) => [{ do: 'cancel', id, reason: 'not needed' }])
+      case 'runNow':
+        return this.#onItem(deed.item, ['pending'], ({ id }) => [{ do: 'release', id, delayMs: 0 }])
       case 'reopen':
         return this.#onItem(deed.item, ['dead'], ({ id, groupId }) => [
           { do: 'openGroup', groupId, by: 1 },
@@ -303,26 +326,78 @@ class Player {
     return `${text} ${this.#made}`
   }
 
+  #enqueue({
+    item: nth,
+    group,
+    type,
+    queue,
+    priority,
+    delayMs,
+    waits,
+    folds,
+    isHeld,
+  }: Extract<Deed, { do: 'enqueue' }>): Both {
+    const id = this.#ids[nth % 12]!
+    const groupId = this.#groupOf(group, id)
+    const envelope = {
+      ...this.#envelope(id, { type: TYPES[type]!, groupId, priority }),
+      ...(waits ? { waiter: INBOX } : {}),
+    }
+    const lease = { id, queue: QUEUES[queue]!, token: this.#unique('born'), fence: 1, until: this.#now + 30_000 }
+    // Over plain ports nothing is born leased, and an enqueue is repeated as it was: it cannot be folded again.
+    const isBornHeld = isHeld && !this.#isPlain
+    if (isBornHeld) {
+      const claimed = { lease, envelope, lapses: 0, crashes: 0, started: true, deliveries: 1 }
+      this.#held.push({ real: claimed, model: claimed })
+    }
+    const fold = folds === 'no' || this.#isPlain ? undefined : this.#fold(groupId, id, folds === 'fresh')
+    const of = (side: 'real' | 'model'): Settlement => ({
+      guard: { by: 'absent', id },
+      effects: [
+        { do: 'openGroup', groupId, by: 1 },
+        {
+          do: 'push',
+          item: envelope,
+          queue: lease.queue,
+          delayMs: isBornHeld ? 0 : delayMs,
+          ...(isBornHeld ? { heldBy: { worker: WORKER.id, token: lease.token, leaseMs: 30_000 } } : {}),
+        },
+        ...(fold === undefined ? [] : [fold[side]]),
+      ],
+    })
+    return { real: of('real'), model: of('model') }
+  }
+
   /** Each side folds on a version of its own: the newest, or the one it had read the time before. */
-  #append({ lease: nth, isFresh }: Extract<Deed, { do: 'append' }>): Both | undefined {
-    const pair = this.#pair(nth)
-    if (pair === undefined) return undefined
-    const { id, groupId } = pair.real.envelope
+  #fold(groupId: string, id: string, isFresh: boolean): { readonly real: Effect; readonly model: Effect } {
     const now = { real: this.#realVersions.get(groupId) ?? 0, model: this.#model.groups([groupId])[0]?.version ?? 0 }
     // What a locked group would have been folded on is nobody's business: some ledgers answer a conflict, some ignore it.
     const isLocked = this.#model.groups([groupId])[0]?.final === true
     const versions =
       isFresh || (this.#isPlain && isLocked) ? now : (this.#versions.get(groupId) ?? { real: 0, model: 0 })
     this.#versions.set(groupId, now)
-    this.#made += 1
-    const value = `"${this.#made} appended by ${id}"`
+    const value = `"${this.#unique('appended by')} ${id}"`
+    const of = (expect: number): Effect => ({ do: 'contribute', groupId, value, final: false, expect })
+    return { real: of(versions.real), model: of(versions.model) }
+  }
+
+  #append({ lease: nth, isFresh, ends, children }: Extract<Deed, { do: 'append' }>): Both | undefined {
+    const pair = this.#pair(nth)
+    if (pair === undefined) return undefined
+    const { id, groupId, attempt } = pair.real.envelope
+    const fold = this.#fold(groupId, id, isFresh)
+    const keepMs = this.#isPlain ? DAY : 60_000
+    const brought = this.#children(id, groupId, children)
+    const end = (): Effect[] => {
+      if (ends === 'retry' && !this.#isPlain)
+        return [{ do: 'retryAt', id, attempt: attempt + 1, delayMs: 1000, why: 'retry' }]
+      const close: Effect = { do: 'closeGroup', groupId, by: 1 }
+      if (ends === 'finish' || this.#isPlain) return [{ do: 'finish', id, ending: 'done', keepMs }, close]
+      return [{ do: 'park', id, ending: 'aborted', class: 'poison', error: 'Error: y', keepMs }, close]
+    }
     const of = (side: 'real' | 'model'): Settlement => ({
       guard: { by: 'lease', lease: pair[side].lease },
-      effects: [
-        { do: 'contribute', groupId, value, final: false, expect: versions[side] },
-        { do: 'finish', id, ending: 'done', keepMs: this.#isPlain ? DAY : 60_000 },
-        { do: 'closeGroup', groupId, by: 1 },
-      ],
+      effects: [...brought, fold[side], ...end()],
     })
     return { real: of('real'), model: of('model') }
   }
@@ -381,7 +456,7 @@ class Player {
     return this.#held.at(-1 - nth)
   }
 
-  async #comparePlainly(groups: Awaited<ReturnType<Ledger['groups']>>): Promise<void> {
+  async #comparePlainly(groups: Awaited<ReturnType<Ledger['groups']>>, names: readonly string[]): Promise<void> {
     const open = (view: ItemView | undefined) =>
       view === undefined
         ? undefined
@@ -389,17 +464,18 @@ class Player {
     agree((await this.#real.read(this.#ids)).map(open), this.#model.read(this.#ids).map(open))
     const known = (group: (typeof groups)[number]) =>
       group === undefined ? undefined : [group.open, group.value, group.final]
-    agree(groups.map(known), this.#model.groups(this.#groups).map(known))
+    agree(groups.map(known), this.#model.groups(names).map(known))
   }
 
   async #compareAll(): Promise<void> {
     const now = this.#now
-    const groups = await this.#real.groups(this.#groups)
-    for (const [i, group] of groups.entries()) this.#realVersions.set(this.#groups[i]!, group?.version ?? 0)
-    if (this.#isPlain) return this.#comparePlainly(groups)
+    const names = [...this.#groups, ...this.#ids.slice(0, 12)]
+    const groups = await this.#real.groups(names)
+    for (const [i, group] of groups.entries()) this.#realVersions.set(names[i]!, group?.version ?? 0)
+    if (this.#isPlain) return this.#comparePlainly(groups, names)
     const seen = (view: ItemView | undefined) => (view === undefined ? undefined : visible(view, now))
     agree((await this.#real.read(this.#ids)).map(seen), this.#model.read(this.#ids).map(seen))
-    agree(groups, this.#model.groups(this.#groups))
+    agree(groups, this.#model.groups(names))
     const { inspect } = this.#real
     if (inspect === undefined) return
     for (const id of this.#ids.slice(-3)) agree(await inspect.attempts(id), this.#model.attempts(id))
@@ -458,14 +534,6 @@ function agree<T>(actual: T, expected: T): void {
 }
 
 const same = (settlement: Settlement): Both => ({ real: settlement, model: settlement })
-
-const enqueue = (envelope: Envelope, queue: string, delayMs: number): Settlement => ({
-  guard: { by: 'absent', id: envelope.id },
-  effects: [
-    { do: 'openGroup', groupId: envelope.groupId, by: 1 },
-    { do: 'push', item: envelope, queue, delayMs },
-  ],
-})
 
 /** What a claim tells, without the token. */
 const comparable = ({ lease, envelope, lapses, crashes, started, deliveries, gate }: Claimed) => {

@@ -1,5 +1,8 @@
 import fc from 'fast-check'
 
+/** The group that an item joins: a common one, one of its own that has its name, or the one that the first item has founded. */
+export type Company = number | 'own' | 'first'
+
 /**
  * A random day in the life of a ledger, as data: what is enqueued, claimed, settled, paused, cancelled, redriven. Items and
  * leases are named by numbers that the player resolves, so that a failing day shrinks to a short one.
@@ -8,12 +11,16 @@ export type Deed =
   | {
       readonly do: 'enqueue'
       readonly item: number
-      readonly group: number
+      readonly group: Company
       readonly type: number
       readonly queue: number
       readonly priority: number
       readonly delayMs: number
       readonly waits: boolean
+      /** It also folds a value into its group, on the newest version or on an old one. */
+      readonly folds: 'no' | 'fresh' | 'old'
+      /** Born under a lease, which the next deeds may settle, in the same batch too. */
+      readonly isHeld: boolean
     }
   | {
       readonly do: 'finish'
@@ -24,7 +31,13 @@ export type Deed =
       readonly keepMs: number
     }
   /** Folds on the version that the player has last read, which may be an old one. */
-  | { readonly do: 'append'; readonly lease: number; readonly isFresh: boolean }
+  | {
+      readonly do: 'append'
+      readonly lease: number
+      readonly isFresh: boolean
+      readonly ends: 'finish' | 'park' | 'retry'
+      readonly children: number
+    }
   | { readonly do: 'park'; readonly lease: number; readonly keepMs: number }
   | { readonly do: 'retry'; readonly lease: number; readonly delayMs: number; readonly why: 'retry' | 'deferred' }
   | { readonly do: 'release'; readonly lease: number; readonly delayMs: number | undefined }
@@ -32,6 +45,8 @@ export type Deed =
   | { readonly do: 'repeat'; readonly nth: number }
   | { readonly do: 'cancel'; readonly item: number }
   | { readonly do: 'mark'; readonly item: number }
+  /** A person lets it run at once. */
+  | { readonly do: 'runNow'; readonly item: number }
   | { readonly do: 'reopen'; readonly item: number; readonly delayMs: number }
   | { readonly do: 'erase'; readonly item: number }
   | {
@@ -53,6 +68,8 @@ export type Step =
       readonly leaseMs: number
       readonly startNow: number
     }
+  /** Somebody begins to wait for an item and for a group. */
+  | { readonly do: 'watch'; readonly item: number; readonly group: Company }
   | { readonly do: 'extend'; readonly leases: readonly number[]; readonly started: boolean; readonly leaseMs: number }
   | { readonly do: 'pass'; readonly ms: number }
 
@@ -61,6 +78,8 @@ const which = fc.nat(11)
 const delayMs = fc.constantFrom(0, 0, 1000, 2000, 5000)
 const keepMs = fc.constantFrom(4000, 60_000, 600_000)
 const small = fc.nat(1)
+const group: fc.Arbitrary<Company> = fc.constantFrom<Company[]>(0, 1, 2, 'own', 'own', 'first')
+const rarely = fc.constantFrom(false, false, false, false, true)
 const is = <const T extends string>(word: T) => fc.constant(word)
 
 const ofLease = { lease: fc.nat(5) }
@@ -71,12 +90,14 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
     arbitrary: fc.record({
       do: is('enqueue'),
       item: which,
-      group: fc.nat(2),
+      group,
       type: small,
       queue: small,
       priority: fc.integer({ min: -1, max: 1 }),
       delayMs,
       waits: fc.boolean(),
+      folds: fc.constantFrom('no', 'no', 'no', 'no', 'fresh', 'old'),
+      isHeld: rarely,
     }),
   },
   {
@@ -90,7 +111,16 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
       keepMs,
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: is('append'), ...ofLease, isFresh: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: is('append'),
+      ...ofLease,
+      isFresh: fc.boolean(),
+      ends: fc.constantFrom('finish', 'finish', 'park', 'retry'),
+      children: fc.constantFrom(0, 0, 1),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ do: is('park'), ...ofLease, keepMs }) },
   {
     weight: 2,
@@ -103,6 +133,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ do: is('repeat'), nth: fc.nat(3) }) },
   { weight: 1, arbitrary: fc.record({ do: is('cancel'), item: which }) },
   { weight: 1, arbitrary: fc.record({ do: is('mark'), item: which }) },
+  { weight: 1, arbitrary: fc.record({ do: is('runNow'), item: which }) },
   { weight: 2, arbitrary: fc.record({ do: is('reopen'), item: which, delayMs }) },
   { weight: 1, arbitrary: fc.record({ do: is('erase'), item: which }) },
   {
@@ -141,6 +172,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
       startNow: fc.nat(3),
     }),
   },
+  { weight: 1, arbitrary: fc.record({ do: is('watch'), item: which, group }) },
   {
     weight: 1,
     arbitrary: fc.record({

@@ -1,4 +1,5 @@
 import type { At } from '../../core/time.js'
+import { keepsAnything, refusalOf } from '../../ports/refusal.js'
 import type { ClosedGroup, CommitResult, Settlement } from '../../ports/settlement.js'
 import type { Book } from './book.js'
 import { type Commit, openForReal } from './commit-step.js'
@@ -6,9 +7,9 @@ import { applyEffect } from './effects.js'
 import { tellGroupWatchers } from './elsewhere.js'
 import { FLAG } from './group-record.js'
 import { guardResult } from './guards.js'
+import { hindranceOf } from './hindrance.js'
 import type { ItemRecord } from './item-record.js'
 import { DAY } from './kept-for.js'
-import { refusalOf } from './refusals.js'
 import { claimFire } from './schedules.js'
 import type { Time } from './time.js'
 
@@ -55,9 +56,13 @@ function settled(book: Book, settlement: Settlement, maxItemBytes: number, commi
   }
 }
 
-function settleOne(book: Book, { guard, effects }: Settlement, maxItemBytes: number, commit: Commit): CommitResult {
+function settleOne(book: Book, settlement: Settlement, maxItemBytes: number, commit: Commit): CommitResult {
+  const { guard, effects } = settlement
   const { now } = commit
-  const stopped = guardResult(book, guard, commit) ?? refusalOf(book, effects, maxItemBytes, now)
+  const stopped =
+    guardResult(book, guard, commit) ??
+    refusalOf(settlement, maxItemBytes, keepsAnything) ??
+    hindranceOf(book, effects, now)
   if (stopped !== undefined) return stopped
   if (guard.by === 'lease' && commit.guarded !== undefined) commit.guarded.settledBy = guard.lease.token
   if (guard.by === 'fire') claimFire(book, guard.name, guard.at, now)

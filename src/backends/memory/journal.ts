@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import { MillraceError } from '../../core/error.js'
+import { isWellFormed } from '../../core/well-formed.js'
 import { applyOp, type Op, type Stored } from './stored.js'
 
 /** How every journal begins. A file that begins otherwise is a snapshot, or not ours. */
@@ -27,11 +28,6 @@ function barePush(op: Op): string | undefined {
 const BARE_PUSH = 'put '
 /** Number, body and due time. */
 const BARE_FIELDS = 3
-
-/** Without a lone surrogate. In Node since 20; the library of types that we compile with does not know it yet. */
-function isWellFormed(text: string): boolean {
-  return (text as unknown as { isWellFormed(): boolean }).isWellFormed()
-}
 
 /** A queue file is damaged in the middle. What stands before the damage was read; the rest is set aside. */
 export class QueueFileDamagedError extends MillraceError {

@@ -1,11 +1,12 @@
 import type { EnlistedTransaction, SqlValue } from '../../drivers/postgres/index.js'
 import { quoteIdentifier } from '../../drivers/postgres/index.js'
-import type { CommitResult, Settlement } from '../../ports/settlement.js'
+import { refusalOf } from '../../ports/refusal.js'
+import type { CommitResult, Guard, Settlement } from '../../ports/settlement.js'
 import type { Connection } from './connection.js'
 import { type EncodedBatch, encodeBatch } from './encode.js'
 import { Housekeeping } from './housekeeping.js'
 import type { Names } from './names.js'
-import { refusalOf } from './refusal.js'
+import { keepsInPostgres } from './refusal.js'
 
 /** So many settlements go into one statement: their places are numbered in twenty bits. */
 const MOST_AT_ONCE = 1_000
@@ -51,14 +52,14 @@ export class Committer {
       const of = same[i]
       if (of === undefined) return results[i]!
       const before = results[of]!
-      return before.kind === 'applied' ? { kind: 'repeated', id: idOf(settlement) } : before
+      return before.kind === 'applied' ? { kind: 'repeated', id: idOf(settlement.guard) } : before
     })
   }
 
   /** One that makes no sense (an effect without its fields) must not take its neighbours with it. */
   #refused(settlement: Settlement): CommitResult | undefined {
     try {
-      return refusalOf(settlement, this.#maxItemBytes)
+      return refusalOf(settlement, this.#maxItemBytes, keepsInPostgres)
     } catch (error) {
       return { kind: 'failed', error }
     }
@@ -111,38 +112,41 @@ function keyOf({ guard }: Settlement): string | undefined {
   return guard.by === 'absent' ? `${guard.id}\0` : undefined
 }
 
-function idOf({ guard }: Settlement): string {
-  return guard.by === 'lease' ? guard.lease.id : guard.by === 'absent' ? guard.id : ''
+function idOf(guard: Guard): string {
+  return guard.by === 'lease' ? guard.lease.id : guard.by === 'absent' || guard.by === 'status' ? guard.id : ''
 }
 
 const mayConflict = ({ effects }: Settlement) =>
   effects.some((effect) => effect.do === 'contribute' && effect.expect !== undefined)
 
 /**
- * The batch in parts that one statement each can take. What people do goes after whatever the batch did before to the same
- * items, and a guard after another on the same item: a statement looks at all its guards before the first effect.
+ * The batch in parts that one statement each can take. A statement looks at all its guards before the first effect, so a
+ * guard goes after whatever the batch did before to the same item; and what people do goes after it as well, because a
+ * statement does that last.
  */
 function* waves(sent: readonly number[], batch: readonly Settlement[]): Iterable<readonly number[]> {
   let wave: number[] = []
   let seen = new Set<string>()
   let rare = new Set<string>()
-  let guards = new Set<string>()
   for (const i of sent) {
     const settlement = batch[i]!
-    const id = idOf(settlement)
     const isRare = isPeoples(settlement)
-    const touches = isRare || rare.size > 0 ? touchedBy(settlement) : []
-    const isInTheWay = guards.has(id) || touches.some((id) => rare.has(id) || (isRare && seen.has(id)))
+    const touched = touchedBy(settlement)
+    const isInTheWay =
+      seen.has(guardedBy(settlement)) ||
+      (isRare && touched.some((id) => seen.has(id))) ||
+      (rare.size > 0 && touched.some((id) => rare.has(id)))
     if (isInTheWay || wave.length >= MOST_AT_ONCE) {
       yield wave
       wave = []
       seen = new Set()
       rare = new Set()
-      guards = new Set()
     }
     wave.push(i)
-    if (id !== '') guards.add(id)
-    for (const id of isRare ? touches : touchedBy(settlement)) (isRare ? rare : seen).add(id)
+    for (const id of touched) {
+      seen.add(id)
+      if (isRare) rare.add(id)
+    }
   }
   if (wave.length > 0) yield wave
 }
@@ -154,14 +158,21 @@ function isPeoples({ guard, effects }: Settlement): boolean {
   )
 }
 
-function touchedBy({ guard, effects }: Settlement): string[] {
-  const touched: string[] = []
-  if (guard.by === 'lease') touched.push(guard.lease.id)
-  else if (guard.by === 'fire') touched.push(`schedule ${guard.name}`)
-  else if (guard.by !== 'none') touched.push(guard.id)
-  for (const effect of effects) {
+/** The item or schedule whose state decides; '' where nothing does. */
+function guardedBy({ guard }: Settlement): string {
+  if (guard.by === 'lease') return guard.lease.id
+  if (guard.by === 'fire') return `schedule ${guard.name}`
+  return guard.by === 'none' ? '' : guard.id
+}
+
+function touchedBy(settlement: Settlement): string[] {
+  const guarded = guardedBy(settlement)
+  const touched = guarded === '' ? [] : [guarded]
+  for (const effect of settlement.effects) {
     if (effect.do === 'push') touched.push(effect.item.id)
     else if (effect.do === 'schedule') touched.push(`schedule ${effect.name}`)
+    // How its members stand decides at once.
+    else if (effect.do === 'openGate') touched.push(...effect.members)
     else if ('id' in effect) touched.push(effect.id)
   }
   return touched
@@ -181,7 +192,7 @@ function resultsFrom(text: string, batch: readonly Settlement[], { own }: Encode
   const { kinds, closed, conflicts } = JSON.parse(text) as CommitReply
   const results = batch.map(({ guard }, i): CommitResult => {
     const kind = kinds[i]
-    const id = guard.by === 'lease' ? guard.lease.id : guard.by === 'absent' || guard.by === 'status' ? guard.id : ''
+    const id = idOf(guard)
     switch (kind) {
       case 'a':
         return APPLIED

@@ -83,7 +83,12 @@ export function encodeBatch(
     for (const push of effects.pushes) {
       const { item, queue, delayMs, hold, heldBy } = push
       const { groupId } = item
-      const isAlone = item.id === groupId && touches.get(groupId) === 1 && effects.moves.get(groupId) === 1
+      // What is said to the group needs a row to stand in.
+      const isAlone =
+        item.id === groupId &&
+        touches.get(groupId) === 1 &&
+        effects.moves.get(groupId) === 1 &&
+        !effects.contributions.some((contribution) => contribution.groupId === groupId)
       if (isAlone) alone.add(groupId)
       else if (item.waiter !== undefined) {
         moves.push({ s, g: groupId, by: 0, keep: wholeMs(effects.keepMs), watch: item.waiter })

@@ -1,6 +1,6 @@
+import { isWellFormed } from '../../core/well-formed.js'
 import { envelopeOf, readEnvelope } from '../../ports/envelope.js'
 import type { Envelope } from '../../ports/item.js'
-import { isText } from './names.js'
 
 /** An envelope in two texts, so that whoever looks at an item does not load its input. */
 export interface BodyTexts {
@@ -15,7 +15,7 @@ export function bodyTexts({ id: _id, type: _type, groupId: _group, input, ...res
   // What a reader takes for granted is not kept: there are many of these.
   if (head['attempt'] === 1) delete head['attempt']
   if (head['priority'] === 0) delete head['priority']
-  return { head: JSON.stringify(head), body: isText(input) ? `=${input}` : JSON.stringify(input) }
+  return { head: JSON.stringify(head), body: isWellFormed(input) ? `=${input}` : JSON.stringify(input) }
 }
 
 /** The input of a body as it was stored. One that came as a plain message, or is older than heads, is a whole envelope. */

@@ -1,9 +1,9 @@
 import { unreachable } from '../../core/unreachable.js'
+import { toWellFormed } from '../../core/well-formed.js'
 import type { Status } from '../../ports/item.js'
 import type { Effect, Guard, Settlement } from '../../ports/settlement.js'
 import { attemptText } from './attempt-text.js'
-import { type BodyTexts, bodyTexts } from './body-text.js'
-import { asText } from './names.js'
+import { bodyTexts } from './body-text.js'
 import { msWord } from './time.js'
 
 type Words = (string | number)[]
@@ -23,10 +23,10 @@ export class BatchWords {
   readonly #words: Words = []
 
   /** Adds one. If it makes no sense (an effect without its fields) this throws, and it is as if it had not been added. */
-  add(settlement: Settlement, bodies: ReadonlyMap<Effect, BodyTexts>): void {
+  add(settlement: Settlement): void {
     const { length } = this.#words
     try {
-      encodeSettlement(this.#words, settlement, this.#ids, this.#groups, bodies)
+      encodeSettlement(this.#words, settlement, this.#ids, this.#groups)
     } catch (error) {
       this.#words.length = length
       throw error
@@ -38,13 +38,7 @@ export class BatchWords {
   }
 }
 
-function encodeSettlement(
-  words: Words,
-  { guard, effects }: Settlement,
-  ids: Set<string>,
-  groups: Set<string>,
-  bodies: ReadonlyMap<Effect, BodyTexts>,
-): void {
+function encodeSettlement(words: Words, { guard, effects }: Settlement, ids: Set<string>, groups: Set<string>): void {
   encodeGuard(words, guard, ids)
   const countAt = words.push(0) - 1
   for (const effect of effects) {
@@ -52,7 +46,7 @@ function encodeSettlement(
     else if (effect.do === 'reopen') words.push('ended', effect.id)
   }
   const keep = keepOf(effects)
-  for (const effect of effects) encodeEffect(words, effect, keep, ids, groups, bodies)
+  for (const effect of effects) encodeEffect(words, effect, keep, ids, groups)
   // A settlement whose guard does not hold is skipped by this count.
   words[countAt] = words.length - 1 - countAt
 }
@@ -89,22 +83,21 @@ function keepOf(effects: readonly Effect[]): string {
   return String(DAY)
 }
 
-function encodeEffect(
-  words: Words,
-  effect: Effect,
-  keep: string,
-  ids: Set<string>,
-  groups: Set<string>,
-  bodies: ReadonlyMap<Effect, BodyTexts>,
-): void {
+function encodeEffect(words: Words, effect: Effect, keep: string, ids: Set<string>, groups: Set<string>): void {
   switch (effect.do) {
     case 'push':
       ids.add(effect.item.id)
-      encodePush(words, effect, bodies.get(effect) ?? bodyTexts(effect.item))
+      encodePush(words, effect)
       return
     case 'recordAttempt':
       ids.add(effect.id)
-      words.push('attempt', effect.id, effect.was.fingerprint ?? '', String(effect.was.endedAt), effect.was.class ?? '')
+      words.push(
+        'attempt',
+        effect.id,
+        toWellFormed(effect.was.fingerprint ?? ''),
+        String(effect.was.endedAt),
+        effect.was.class ?? '',
+      )
       words.push(attemptText(effect.was))
       return
     case 'retryAt':
@@ -125,8 +118,8 @@ function encodeEffect(
     }
     case 'park':
       ids.add(effect.id)
-      words.push('park', effect.id, effect.ending, msWord(effect.keepMs), effect.class, asText(effect.error))
-      words.push(effect.fingerprint ?? '')
+      words.push('park', effect.id, effect.ending, msWord(effect.keepMs), effect.class, toWellFormed(effect.error))
+      words.push(toWellFormed(effect.fingerprint ?? ''))
       return
     case 'reopen':
       ids.add(effect.id)
@@ -162,7 +155,7 @@ function encodeEffect(
       return
     case 'cancel':
       ids.add(effect.id)
-      words.push('cancel', effect.id, asText(effect.reason))
+      words.push('cancel', effect.id, toWellFormed(effect.reason))
       return
     case 'pause':
       words.push('pause', `${effect.what}:${effect.name}`)
@@ -171,14 +164,15 @@ function encodeEffect(
       words.push('resume', `${effect.what}:${effect.name}`, effect.what === 'queue' ? effect.name : '')
       return
     case 'log':
-      words.push('log', asText(JSON.stringify({ who: effect.who, why: effect.why, what: effect.what })))
+      words.push('log', toWellFormed(JSON.stringify({ who: effect.who, why: effect.why, what: effect.what })))
       return
     default:
       unreachable(effect)
   }
 }
 
-function encodePush(words: Words, { item, queue, delayMs, hold, heldBy }: Of<'push'>, texts: BodyTexts): void {
+function encodePush(words: Words, { item, queue, delayMs, hold, heldBy }: Of<'push'>): void {
+  const texts = bodyTexts(item)
   const tags = item.tags === undefined ? [] : [...new Set(item.tags)]
   words.push(
     ...['push', item.id, queue, msWord(delayMs), hold?.by ?? '', hold?.key ?? '', item.groupId, item.type],

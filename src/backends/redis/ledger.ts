@@ -1,14 +1,13 @@
 import { newToken } from '../../core/ids.js'
+import { toWellFormed } from '../../core/well-formed.js'
 import type { ClaimAsk, Ledger } from '../../ports/ledger.js'
-import type { CommitResult, Effect, Settlement } from '../../ports/settlement.js'
-import type { BodyTexts } from './body-text.js'
+import { keepsUtf8, refusalOf } from '../../ports/refusal.js'
+import type { CommitResult, Settlement } from '../../ports/settlement.js'
 import { claimReplyFrom, groupFrom, resultsFrom, scheduleFrom, viewFrom } from './decode.js'
 import type { Desk } from './desk.js'
 import { BatchWords } from './encode.js'
 import { inspectOn } from './inspect.js'
 import { modeGuard } from './mode.js'
-import { asText } from './names.js'
-import { refusalOf } from './refusals.js'
 import type { Signals } from './signals.js'
 import { Swept } from './swept.js'
 import { msWord } from './time.js'
@@ -66,7 +65,7 @@ export function redisLedger(desk: Desk, signals: Signals): Ledger {
         for (const { lease, started, progress } of held.slice(from, from + MAX_LEASES)) {
           // The engine has checked the size and told its author; here it only must not pile up.
           const isKept = progress !== undefined && progress.length <= desk.maxItemBytes
-          words.push(lease.id, lease.token, started ? 1 : 0, isKept ? `=${asText(progress)}` : '')
+          words.push(lease.id, lease.token, started ? 1 : 0, isKept ? `=${toWellFormed(progress)}` : '')
         }
         answers += (await desk.run('extend', words)) as string
       }
@@ -122,9 +121,9 @@ function claimWords(ask: ClaimAsk, token: string): (string | number)[] {
 /** What keeps a settlement from being sent: one that makes no sense must not take its neighbours with it. */
 function stoppedBy(settlement: Settlement, maxItemBytes: number, words: BatchWords): CommitResult | undefined {
   try {
-    const bodies = new Map<Effect, BodyTexts>()
-    const refusal = refusalOf(settlement, maxItemBytes, bodies)
-    if (refusal === undefined) words.add(settlement, bodies)
+    // An input that cannot be written is spelt as JSON (bodyTexts): only what is left is judged.
+    const refusal = refusalOf(settlement, maxItemBytes, keepsUtf8)
+    if (refusal === undefined) words.add(settlement)
     return refusal
   } catch (error) {
     return { kind: 'failed', error }

@@ -3,11 +3,11 @@ import { newToken } from '../../core/ids.js'
 import { numberOption } from '../../core/options.js'
 import { show } from '../../core/show.js'
 import type { Ms } from '../../core/time.js'
+import { isWellFormed, toWellFormed } from '../../core/well-formed.js'
 import type { FullQueue } from '../../ports/full-ports.js'
 import { withHidden } from '../../ports/hidden.js'
 import type { PulledWork, PushOptions } from '../../ports/ports.js'
 import type { Desk } from './desk.js'
-import { asText, isText } from './names.js'
 import { givenDuration } from './time.js'
 
 /** So many lapsed and due messages a pop looks at. */
@@ -28,7 +28,7 @@ export function queuePort(desk: Desk, queue: string, plain: () => Promise<void> 
       return [
         givenDuration('push.delay', options.delay),
         String(priority + 0),
-        dedupeKey === undefined ? '' : `=${asText(dedupeKey)}`,
+        dedupeKey === undefined ? '' : `=${toWellFormed(dedupeKey)}`,
         body,
       ]
     })
@@ -89,7 +89,7 @@ function leaseOf(handle: unknown): readonly [string, string] | undefined {
 function checkBody(body: unknown, limit: number): void {
   if (typeof body !== 'string')
     throw new MillraceError('BAD_BODY', `push(body): body must be a string, got ${show(body)}. Encode it first.`)
-  if (!isText(body))
+  if (!isWellFormed(body))
     throw new MillraceError('BAD_BODY', 'push(body): it holds half of a surrogate pair. Encode it, as JSON does.')
   const bytes = body.length * 3 <= limit ? 0 : Buffer.byteLength(body)
   if (bytes <= limit) return

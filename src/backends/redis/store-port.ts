@@ -2,10 +2,10 @@ import { MillraceError } from '../../core/error.js'
 import { numberOption } from '../../core/options.js'
 import { show } from '../../core/show.js'
 import type { Ms } from '../../core/time.js'
+import { isWellFormed } from '../../core/well-formed.js'
 import type { FullStore } from '../../ports/full-ports.js'
 import { withHidden } from '../../ports/hidden.js'
 import type { Desk } from './desk.js'
-import { isText } from './names.js'
 import { msWord } from './time.js'
 
 /** Keys and values on Redis. */
@@ -59,12 +59,12 @@ export function storePort(desk: Desk): RedisStore {
 }
 
 function keyWord(key: unknown): string {
-  if (typeof key === 'string' && isText(key)) return key
+  if (typeof key === 'string' && isWellFormed(key)) return key
   throw new MillraceError('BAD_KEY', `A key must be a text without half of a surrogate pair, got ${show(key)}.`)
 }
 
 function valueWord(value: unknown): string {
-  if (typeof value === 'string' && isText(value)) return value
+  if (typeof value === 'string' && isWellFormed(value)) return value
   throw new MillraceError('BAD_VALUE', `set(key, value): value must be a text, got ${show(value)}. Encode it first.`)
 }
 

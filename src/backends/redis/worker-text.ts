@@ -1,10 +1,10 @@
 import { readEndless, writeEndless } from '../../core/endless-json.js'
+import { toWellFormed } from '../../core/well-formed.js'
 import type { Worker } from '../../ports/ledger.js'
-import { asText } from './names.js'
 
 /** What a worker tells of itself, as text. */
 export function workerText(me: Worker): string {
-  return asText(writeEndless(me))
+  return toWellFormed(writeEndless(me))
 }
 
 export function workerFrom(text: string): Worker {

@@ -12,6 +12,7 @@ import {
   stringOption,
 } from '../../core/options.js'
 import type { At } from '../../core/time.js'
+import { isWellFormed } from '../../core/well-formed.js'
 import { SqliteConnection } from '../../drivers/sqlite/connection.js'
 import { withHidden } from '../../ports/hidden.js'
 import { own } from '../../ports/native.js'
@@ -27,7 +28,6 @@ import { prepareStatements, type Statements } from './sql.js'
 import { type SqliteStore, storePort } from './store.js'
 import { type Removed, Sweeper } from './sweep.js'
 import { prefixOption, tablesOf } from './tables.js'
-import { isWellFormed } from './text.js'
 
 /** Options of `sqliteBackend`. */
 export interface SqliteBackendOptions {

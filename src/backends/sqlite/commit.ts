@@ -1,21 +1,22 @@
 import type { At } from '../../core/time.js'
 import { unreachable } from '../../core/unreachable.js'
+import { toWellFormed } from '../../core/well-formed.js'
+import { type Judge, keepsUtf8, refusalOf } from '../../ports/refusal.js'
 import type { CommitResult, Effect, Settlement } from '../../ports/settlement.js'
 import { GateBook } from './gate-book.js'
 import { DAY, GroupBook } from './group-book.js'
 import { applyToItem, type ItemEffect, type Pass, present } from './item-effects.js'
 import { freePaused } from './pauses.js'
 import { pushAll } from './push.js'
-import { refusalOf } from './refusal.js'
 import type { ItemRow, Statements } from './sql.js'
 import { COMPLETED, statusOf } from './states.js'
-import { toWellFormed } from './text.js'
 import type { Told } from './told.js'
 
 type Of<K extends Effect['do']> = Extract<Effect, { do: K }>
 
 const STALE: CommitResult = Object.freeze({ kind: 'stale' })
 const NONE: never[] = []
+const JUDGE: Judge = { ...keepsUtf8, item: ({ id, input }) => keepsUtf8.text('input', id, input) }
 
 /** The effects of one settlement by what they touch. A settlement is atomic, so their order has little meaning. */
 interface Sorted {
@@ -57,8 +58,8 @@ export function commitBatch(
 }
 
 function commitOne(pass: Pass, settlement: Settlement, index: number, maxItemBytes: number): CommitResult {
-  const refused = refusalOf(settlement, maxItemBytes)
-  if (refused !== undefined) return refused
+  const stoppedBefore = refused(settlement, maxItemBytes)
+  if (stoppedBefore !== undefined) return stoppedBefore
   const { guard } = settlement
   let row: ItemRow | undefined
   switch (guard.by) {
@@ -90,6 +91,15 @@ function commitOne(pass: Pass, settlement: Settlement, index: number, maxItemByt
   if (stopped !== undefined) return stopped
   apply(pass, sorted, row, guard, index)
   return { kind: 'applied', closed: NONE }
+}
+
+/** One that makes no sense (an effect without its fields) must not take its neighbours with it. */
+function refused(settlement: Settlement, maxItemBytes: number): CommitResult | undefined {
+  try {
+    return refusalOf(settlement, maxItemBytes, JUDGE)
+  } catch (error) {
+    return { kind: 'failed', error }
+  }
 }
 
 function sortEffects({ effects }: Settlement): Sorted {

@@ -1,9 +1,9 @@
 import { writeEndless } from '../../core/endless-json.js'
 import type { At, Ms } from '../../core/time.js'
+import { isWellFormed } from '../../core/well-formed.js'
 import type { Lease } from '../../ports/item.js'
 import type { Worker } from '../../ports/ledger.js'
 import type { Statements } from './sql.js'
-import { isWellFormed } from './text.js'
 
 export interface Held {
   readonly lease: Lease

@@ -1,7 +1,7 @@
 import type { At, Ms } from '../../core/time.js'
 import type { GroupValue } from '../../ports/settlement.js'
 import type { GroupRow, ItemRow, Statements } from './sql.js'
-import { ALONE, WATCHED } from './states.js'
+import { ALONE, COMPLETED, WATCHED } from './states.js'
 import type { Told } from './told.js'
 
 /** How long a group that closed is kept when no item that ends says so. */
@@ -78,9 +78,9 @@ export class GroupBook {
     return this.#pages.has(groupId) || this.#sql.group.get(groupId, this.#now) !== undefined
   }
 
-  /** What the guard has read of a leased item already says: its group, if it is alone in it, has nothing but itself. */
-  know(id: string, [seq, , , , flags, , waiter]: ItemRow): void {
-    if ((flags & ALONE) === 0 || this.#pages.has(id)) return
+  /** What the guard has read of an open item already says: its group, if it is alone in it, has nothing but itself. */
+  know(id: string, [seq, , , state, flags, , waiter]: ItemRow): void {
+    if ((flags & ALONE) === 0 || state >= COMPLETED || this.#pages.has(id)) return
     const isWatched = waiter !== null || (flags & WATCHED) !== 0
     this.#pages.set(id, newPage([1, null, 0, 0, Number(isWatched), null, seq]))
   }
@@ -95,7 +95,11 @@ export class GroupBook {
 
   /** The root that carries the group goes away: the group goes on without it. */
   part(groupId: string): void {
-    if (this.#page(groupId).aloneSeq !== undefined) this.#write(groupId, this.#page(groupId))
+    const page = this.#page(groupId)
+    if (page.aloneSeq === undefined) return
+    this.#expand(groupId, page)
+    // Its row is written with the rest: until then nobody knows whether it stays open.
+    page.isWritten = false
   }
 
   /** Writes what changed. Returns the groups that closed, with the settlement that closed them. */
@@ -105,16 +109,15 @@ export class GroupBook {
       const wasClosed = page.goneAt !== null
       if (page.lastMove !== undefined) page.goneAt = page.open > 0 ? null : this.#now + page.keepMs
       const isClosing = page.lastMove !== undefined && page.open <= 0 && !wasClosed
-      const { isWatched } = page
-      if (isClosing && isWatched) this.#tell(groupId, page)
+      const isWatched = isClosing && page.isWatched && this.#tell(groupId, page)
       if (!page.isWritten) this.#write(groupId, page)
       if (isClosing) closed.push({ groupId, value: page.value, isWatched, settlement: page.lastMove! })
     }
     return closed
   }
 
-  /** Whoever watches hears of the close, once. */
-  #tell(groupId: string, page: Page): void {
+  /** Whoever watches hears of the close, once. False: they only watched the root that was alone in it. */
+  #tell(groupId: string, page: Page): boolean {
     const inboxes = new Set(this.#sql.watchers.all('g', groupId).map(([inbox]) => inbox))
     if (inboxes.size > 0) this.#sql.deleteWatchers.run('g', groupId)
     if (page.aloneSeq !== undefined) {
@@ -123,6 +126,7 @@ export class GroupBook {
     }
     for (const inbox of inboxes) this.#told.close(inbox, groupId)
     page.isWatched = false
+    return inboxes.size > 0
   }
 
   #write(groupId: string, page: Page): void {

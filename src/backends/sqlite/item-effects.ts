@@ -1,5 +1,6 @@
 import type { At } from '../../core/time.js'
 import { unreachable } from '../../core/unreachable.js'
+import { toWellFormed } from '../../core/well-formed.js'
 import { redriven } from '../../ports/envelope.js'
 import type { Attempt, Envelope } from '../../ports/item.js'
 import type { Effect } from '../../ports/settlement.js'
@@ -21,7 +22,6 @@ import {
   WAITING,
   WATCHED,
 } from './states.js'
-import { toWellFormed } from './text.js'
 import type { Told } from './told.js'
 
 type Of<K extends Effect['do']> = Extract<Effect, { do: K }>
@@ -282,5 +282,6 @@ function erase({ sql, groups, gates }: Pass, id: string, row: ItemRow): void {
     groups.part(id)
   }
   if (flags & HAS_GATE) gates.dropHolding(id)
-  forget(sql, seq, id, flags)
+  // Its group goes on without it, and with it those who wait for the group.
+  forget(sql, seq, id, flags & ~ALONE)
 }

@@ -1,5 +1,5 @@
 import { OptionTypeError } from '../../core/options.js'
-import { isWellFormed } from './text.js'
+import { isWellFormed } from '../../core/well-formed.js'
 
 /** The longest prefix: an index's name begins with it too. */
 const MAX_PREFIX = 500

@@ -1,5 +1,5 @@
 /** A word of a command. Lists are flattened, so that a call with many words does not spread them over the stack. */
-export type Word = string | number | readonly (string | number)[]
+export type Word = string | number | Uint8Array | readonly (string | number)[]
 
 /**
  * As much of a client as we use: `ioredis` fits (`Redis` and `Cluster`), and so does whatever has the same methods
@@ -21,8 +21,11 @@ export interface RedisClientLike {
   duplicate(): RedisClientLike
   connect(): Promise<unknown>
   disconnect(reconnect?: boolean): void
-  on(event: string, listener: (...args: never[]) => void): unknown
-  off(event: string, listener: (...args: never[]) => void): unknown
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'message', listener: (channel: string, message: string) => void): unknown
+  on(event: 'ready' | 'close' | 'end', listener: () => void): unknown
+  off(event: 'error', listener: (error: Error) => void): unknown
+  off(event: 'ready' | 'close' | 'end', listener: () => void): unknown
 }
 
 /** Where the server is: one of these, or a client of one's own. */

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../core/clock.js'
 import type { Ms } from '../../core/time.js'
-import type { RedisAddress, RedisClientLike, Word } from './client.js'
+import type { RedisAddress, RedisClientLike } from './client.js'
 import {
   RedisClosedError,
   RedisDisconnectedError,
@@ -79,7 +79,7 @@ export class RedisConnection {
         return await this.within(script.name, client, client.evalsha(script.sha, 1, prefix, words))
       } catch (error) {
         if (!messageOf(error).startsWith('NOSCRIPT')) throw error
-        return await this.within(script.name, client, client.eval(script.source, 1, prefix, words as Word))
+        return await this.within(script.name, client, client.eval(script.source, 1, prefix, words))
       }
     } catch (error) {
       const message = messageOf(error)
@@ -141,10 +141,10 @@ export class RedisConnection {
     this.#isClosed = true
     const client = await this.#client?.catch(() => undefined)
     if (client === undefined) return
-    client.off('close', this.#onClose as never)
-    if (this.#onReady !== undefined) client.off('ready', this.#onReady as never)
+    client.off('close', this.#onClose)
+    if (this.#onReady !== undefined) client.off('ready', this.#onReady)
     if (this.#isOurs) client.disconnect()
-    else client.off('error', this.#onError as never)
+    else client.off('error', this.#onError)
   }
 
   /** A client that was given is its owner's to end. */
@@ -156,15 +156,15 @@ export class RedisConnection {
     const { address, isListening = false, onConnect } = this.#options
     const client = await makeClient(address, isListening)
     if (client === address.client && sendsTwice(client)) this.#options.onError(new RedisSendsTwiceWarning())
-    client.on('error', this.#onError as never)
-    client.on('close', this.#onClose as never)
+    client.on('error', this.#onError)
+    client.on('close', this.#onClose)
     const met = () => {
       if (this.#isClosed) return
       this.#wasReady = true
       onConnect?.(client)
     }
     this.#onReady = met
-    client.on('ready', met as never)
+    client.on('ready', met)
     if (client.status === 'ready') met()
     if (client.status === 'wait') client.connect().catch(() => undefined) // Told through `error`; it goes on trying.
     if (this.#isClosed && client !== address.client) client.disconnect()
@@ -185,17 +185,17 @@ export class RedisConnection {
       }
       const over = () => {
         cancel()
-        client.off('ready', isReady as never)
-        client.off('close', isOver as never)
-        client.off('end', isOver as never)
+        client.off('ready', isReady)
+        client.off('close', isOver)
+        client.off('end', isOver)
       }
       const cancel = this.#clock.after(ms, () => {
         over()
         reject(new RedisUnreachableError(ms, this.#lastError))
       })
-      client.on('ready', isReady as never)
-      client.on('close', isOver as never)
-      client.on('end', isOver as never)
+      client.on('ready', isReady)
+      client.on('close', isOver)
+      client.on('end', isOver)
       // A client that was ended by hand, or given up on, is asked once more.
       if (client.status === 'end' || client.status === 'wait') client.connect().catch(() => undefined)
     })

@@ -45,25 +45,21 @@ export async function makeClient(address: RedisAddress, isListening: boolean): P
   if (address.cluster !== undefined) {
     const { nodes, options = {} } = address.cluster
     const { redisOptions, ...others } = options as { readonly redisOptions?: object }
-    const cluster = new Cluster(
-      [...nodes] as never,
-      {
-        clusterRetryStrategy: behaviour.retryStrategy,
-        ...others,
-        lazyConnect: true,
-        // Otherwise it sends again what a node may have done before its line was cut.
-        retryDelayOnFailover: 0,
-        // Its nodes are connected to when they are first needed: what is asked of one waits there, unsent, and is sent once.
-        enableOfflineQueue: true,
-        redisOptions: { ...redisOptions, maxRetriesPerRequest: behaviour.maxRetriesPerRequest },
-      } as never,
-    )
-    // The interface asks for less than the class has; its overloads are too many for the compiler to compare.
-    return cluster as unknown as RedisClientLike
+    const cluster = new Cluster([...nodes], {
+      clusterRetryStrategy: behaviour.retryStrategy,
+      ...others,
+      lazyConnect: true,
+      // Otherwise it sends again what a node may have done before its line was cut.
+      retryDelayOnFailover: 0,
+      // Its nodes are connected to when they are first needed: what is asked of one waits there, unsent, and is sent once.
+      enableOfflineQueue: true,
+      redisOptions: { ...redisOptions, maxRetriesPerRequest: behaviour.maxRetriesPerRequest },
+    })
+    return cluster
   }
   const options = { ...address.options, ...behaviour }
-  const client = address.url === undefined ? new Redis(options as never) : new Redis(address.url, options as never)
-  return client as unknown as RedisClientLike
+  const client = address.url === undefined ? new Redis(options) : new Redis(address.url, options)
+  return client
 }
 
 type ClusterAddress = NonNullable<RedisAddress['cluster']>
@@ -96,7 +92,7 @@ async function lineInto({ nodes, options = {} }: ClusterAddress): Promise<RedisC
     (first, retryStrategy) => {
       // Whoever listens subscribes again itself, once the nodes have been asked for.
       const behaviour = { ...BEHAVIOUR, ...LISTENING, autoResubscribe: false, retryStrategy }
-      return new Redis({ ...redisOptions, ...first, ...behaviour } as never) as unknown as NodeClient
+      return new Redis({ ...redisOptions, ...first, ...behaviour }) as unknown as NodeClient
     },
   )
 }

@@ -101,7 +101,7 @@ export class RedisSubscriptions {
   #met(client: RedisClientLike): void {
     if (this.#client !== client) {
       this.#client = client
-      client.on('message', ((channel: string, message: string) => this.#heard(channel, message)) as never)
+      client.on('message', (channel, message) => this.#heard(channel, message))
     }
     const mayHaveMissed = this.#connects > 0 || this.#hasFailed
     this.#connects += 1

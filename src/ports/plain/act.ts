@@ -14,11 +14,17 @@ import { leaveGroups, windUp } from './wind-up.js'
 
 const DEFAULT_QUEUE = 'default'
 
+type ByStatus = Extract<Guard, { by: 'status' }>
+
 /**
- * A person, or a cancel, acts on an item by its status. The status is looked at first and nothing holds it still meanwhile:
- * an item that starts in that moment runs on, and hears of it by the mark that is left for it.
+ * A person, or a cancel, acts on an item by its status. The status is looked at first, and only those of this process wait for
+ * each other meanwhile: an item that starts in that moment runs on, and hears of it by the mark that is left for it.
  */
-export async function act(desk: Desk, guard: Extract<Guard, { by: 'status' }>, parts: Parts): Promise<CommitResult> {
+export function act(desk: Desk, guard: ByStatus, parts: Parts): Promise<CommitResult> {
+  return desk.turns.inTurn(`act ${guard.id}`, () => actNow(desk, guard, parts))
+}
+
+async function actNow(desk: Desk, guard: ByStatus, parts: Parts): Promise<CommitResult> {
   const { keys, store } = desk
   const { outcome } = parts
   const known = desk.unfinished.get(guard.id)

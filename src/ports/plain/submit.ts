@@ -34,8 +34,9 @@ export async function submit(
   const item = parts.pushes.find((push) => push.item.id === guardId)?.item
   if (item === undefined) return submitNow(desk, undefined, parts, isRepeated)
   const key = `${item.id} ${runOf(item)}`
-  const other = desk.submitting.get(key)
-  if (other !== undefined && (await other).kind !== 'failed') return { kind: 'repeated', id: item.id }
+  // When the first has failed, one of those that waited for it goes on, and the others wait for that one.
+  for (let other = desk.submitting.get(key); other !== undefined; other = desk.submitting.get(key))
+    if ((await other).kind !== 'failed') return { kind: 'repeated', id: item.id }
   const own = submitNow(desk, item, parts, isRepeated)
   const told = own.catch((error: unknown): CommitResult => ({ kind: 'failed', error }))
   desk.submitting.set(key, told)

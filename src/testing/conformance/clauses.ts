@@ -1,9 +1,11 @@
 import { backendClauses } from './backend-clauses.js'
 import type { Capability } from './capability.js'
 import { type Clause, checkStanding, type Standing, verdictOn } from './clause.js'
+import { batchClauses } from './ledger/batch.js'
 import { claimClauses } from './ledger/claim.js'
 import { crashClauses } from './ledger/crash.js'
 import { enqueueClauses } from './ledger/enqueue.js'
+import { failureClauses } from './ledger/failures.js'
 import { freeClauses } from './ledger/free.js'
 import { gateClauses } from './ledger/gates.js'
 import { groupClauses } from './ledger/groups.js'
@@ -15,6 +17,7 @@ import { limitClauses } from './ledger/limits.js'
 import { peopleClauses } from './ledger/people.js'
 import { settleClauses } from './ledger/settle.js'
 import { signalClauses } from './ledger/signals.js'
+import { workerClauses } from './ledger/workers.js'
 import { pubsubClauses } from './pubsub-clauses.js'
 import { queueClauses } from './queue-clauses.js'
 import { storeClauses } from './store-clauses.js'
@@ -31,9 +34,12 @@ export const ledgerClauses = Object.freeze({
   ...signalClauses,
   ...peopleClauses,
   ...limitClauses,
+  ...batchClauses,
   ...freeClauses,
   ...inspectClauses,
   ...insightClauses,
+  ...failureClauses,
+  ...workerClauses,
   ...crashClauses,
 })
 

@@ -1,5 +1,6 @@
 import type { Ms } from '../../core/time.js'
 import { unreachable } from '../../core/unreachable.js'
+import { keepsAnything, refusalOf } from '../../ports/refusal.js'
 import type { CommitResult, Effect, Guard, Settlement } from '../../ports/settlement.js'
 import type { Book } from './book.js'
 import { applyEffect, freeGates } from './effects.js'
@@ -52,11 +53,13 @@ function closeIfEmpty(book: Book, groupId: string, results: CommitResult[], last
 const movesGroup = (effect: Effect): effect is Extract<Effect, { do: 'openGroup' | 'closeGroup' }> =>
   effect.do === 'openGroup' || effect.do === 'closeGroup'
 
-function refusal({ maxItemBytes: limit }: Book, { effects }: Settlement): CommitResult | undefined {
-  const textOf = (effect: Effect) =>
-    effect.do === 'push' ? JSON.stringify(effect.item) : effect.do === 'finish' ? (effect.result ?? '') : ''
-  if (!effects.some((effect) => Buffer.byteLength(textOf(effect)) > limit)) return undefined
-  return { kind: 'refused', code: 'TOO_LARGE', message: `It takes more than ${limit} bytes.`, limit }
+/** One that makes no sense fails alone. */
+function refusal({ maxItemBytes }: Book, settlement: Settlement): CommitResult | undefined {
+  try {
+    return refusalOf(settlement, maxItemBytes, keepsAnything)
+  } catch (error) {
+    return { kind: 'failed', error }
+  }
 }
 
 /** Undefined: the guard holds. */

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { memoryBackend } from '../../../src/backends/memory/index.js'
 import { ownedBy } from '../../../src/ports/native.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
-import { anybody, claim, DAY, enqueue, envelope, finish, ids, ledgerOn, park } from './native.js'
+import { ledgerOn } from '../ledger-on.js'
+import { anybody, claim, DAY, enqueue, envelope, finish, ids, park } from '../native.js'
 
 function opened(options: Parameters<typeof memoryBackend>[0] = {}) {
   const clock = new FakeClock()

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { memoryBackend } from '../../../src/backends/memory/index.js'
 import type { ItemQuery, Ledger } from '../../../src/ports/ledger.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
-import { anybody, claim, enqueue, envelope, finish, ledgerOn, park } from './native.js'
+import { ledgerOn } from '../ledger-on.js'
+import { anybody, claim, enqueue, envelope, finish, park } from '../native.js'
 
 function opened() {
   const clock = new FakeClock()

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { memoryBackend } from '../../../src/backends/memory/index.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
-import { anybody, claim, DAY, enqueue, envelope, finish, ids, ledgerOn, park } from './native.js'
+import { ledgerOn } from '../ledger-on.js'
+import { anybody, claim, DAY, enqueue, envelope, finish, ids, park } from '../native.js'
 import { RecordingFs } from './recording-fs.js'
 
 const FILE = 'q.queue'

@@ -10,8 +10,8 @@ import { systemClock } from '../../../src/core/clock.js'
 import { PostgresDriver } from '../../../src/drivers/postgres/index.js'
 import { createWork, defineWork } from '../../../src/index.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
+import { ledgerOn } from '../ledger-on.js'
 import { enqueue, item } from '../settlements.js'
-import { ledgerOf } from './native.js'
 import { Schemas } from './schemas.js'
 
 let schemas: Schemas
@@ -23,7 +23,7 @@ let js: postgres.Sql
 beforeAll(async () => {
   schemas = await Schemas.start()
   backend = await schemas.open()
-  ledger = ledgerOf(backend)
+  ledger = ledgerOn(backend)
   pool = new pg.Pool({ connectionString: schemas.url })
   js = postgres(schemas.url, { max: 2, onnotice: () => undefined })
   await pool.query('create table public.orders (id text primary key)')
@@ -179,7 +179,7 @@ describe('a pool all of whose connections are held by transactions', () => {
   it('enqueues in each of them, although nothing is known yet of the schema, its mode and its names', async () => {
     const small = new pg.Pool({ connectionString: schemas.url, max: 2 })
     const own = schemas.make({ pool: small })
-    const cold = ledgerOf(own)
+    const cold = ledgerOn(own)
     const clients = await Promise.all([small.connect(), small.connect()])
     const enqueued = clients.map(async (client, i) => {
       await client.query('begin')

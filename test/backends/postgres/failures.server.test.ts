@@ -5,8 +5,8 @@ import { type PostgresBackend, postgresBackend } from '../../../src/backends/pos
 import type { Ledger } from '../../../src/ports/ledger.js'
 import type { Settlement } from '../../../src/ports/settlement.js'
 import { until } from '../../servers/wait.js'
+import { ledgerOn } from '../ledger-on.js'
 import { ask, enqueue, finish, item, park, retry } from '../settlements.js'
-import { ledgerOf } from './native.js'
 import { Schemas } from './schemas.js'
 
 /** A pool whose next answer to `isLost` gets lost on its way: the statement has happened, and nobody hears. */
@@ -40,14 +40,14 @@ describe('a ledger whose server or connection goes away', () => {
   afterAll(() => schemas?.stop())
   beforeEach(async () => {
     backend = await schemas.open({ connectionString: schemas.url })
-    ledger = ledgerOf(backend)
+    ledger = ledgerOn(backend)
   })
   afterEach(() => schemas.close(backend))
 
   it('does not know of a commit whose reply was lost, and finds out by repeating it', async () => {
     const pool = losing(schemas.url, (text) => text.includes('commit_batch'))
     const other = await schemas.open({ pool })
-    const far = ledgerOf(other)
+    const far = ledgerOn(other)
     const push = enqueue(item('a'))
     await far.commit([enqueue(item('warm'))])
     pool.lose = true
@@ -147,7 +147,7 @@ describe('a connection that does not do', () => {
   it('is not kept if it leads to a server that only reads', async () => {
     const open = () => postgresBackend({ connectionString: schemas.url, schema: 'read only', maxConnections: 1 })
     const before = open()
-    await ledgerOf(before).commit([enqueue(item('a'))])
+    await ledgerOn(before).commit([enqueue(item('a'))])
     await before.close()
     const client = new pg.Client(schemas.url)
     await client.connect()
@@ -157,7 +157,7 @@ describe('a connection that does not do', () => {
     // For connections that are made from now on: the address leads to a standby.
     await readOnly('on')
     const backend = open()
-    const ledger = ledgerOf(backend)
+    const ledger = ledgerOn(backend)
     await expect(ledger.commit([enqueue(item('b'))])).rejects.toMatchObject({ code: '25006' })
     await readOnly('off')
     expect(await ledger.commit([enqueue(item('b'))])).toEqual([{ kind: 'applied', closed: [] }])
@@ -172,7 +172,7 @@ describe('a connection that does not do', () => {
       throw new Error('a logger that fails')
     }
     const backend = await schemas.open({ connectionString: schemas.url, onError })
-    const ledger = ledgerOf(backend)
+    const ledger = ledgerOn(backend)
     const heard: string[] = []
     ledger.onReady((queue) => void heard.push(queue))
     await ledger.commit([enqueue(item('first'))])
@@ -206,7 +206,7 @@ describe('a connection that does not do', () => {
       connectionString: schemas.url,
       listenConnectionString: `postgres://postgres@127.0.0.1:${port}/postgres`,
     })
-    const ledger = ledgerOf(backend)
+    const ledger = ledgerOn(backend)
     ledger.onReady(() => undefined)
     expect(await ledger.commit([enqueue(item('a'))])).toEqual([{ kind: 'applied', closed: [] }])
     expect(sockets.size).toBe(1)
@@ -227,7 +227,7 @@ describe('a backend on a schema', () => {
     const names = [`x'; drop schema public cascade; --`, '$millrace$', 'a\nb', '{schema}', '"', '\\', 'ünï 漢字']
     for (const schema of names) {
       const backend = postgresBackend({ connectionString: schemas.url, schema })
-      const ledger = ledgerOf(backend)
+      const ledger = ledgerOn(backend)
       expect((await ledger.commit([enqueue(item('a'))]))[0]?.kind, schema).toBe('applied')
       expect((await ledger.claim(ask(1))).items, schema).toHaveLength(1)
       await backend.close()
@@ -246,18 +246,18 @@ describe('a backend on a schema', () => {
 
   it('works natively or over plain ports, and refuses the other', async () => {
     const native = await schemas.open()
-    await ledgerOf(native).commit([enqueue(item('a'))])
+    await ledgerOn(native).commit([enqueue(item('a'))])
     await expect(native.queue.pop(1, 1_000)).rejects.toMatchObject({ code: 'WRONG_MODE' })
     await schemas.close(native)
     const plain = await schemas.open()
     await plain.queue.pop(1, 1_000)
-    await expect(ledgerOf(plain).commit([enqueue(item('a'))])).rejects.toMatchObject({ code: 'WRONG_MODE' })
+    await expect(ledgerOn(plain).commit([enqueue(item('a'))])).rejects.toMatchObject({ code: 'WRONG_MODE' })
     await schemas.close(plain)
   })
 
   it('refuses texts that PostgreSQL cannot store, each alone', async () => {
     const backend = await schemas.open()
-    const ledger = ledgerOf(backend)
+    const ledger = ledgerOn(backend)
     const results = await ledger.commit([
       enqueue(item('a')),
       enqueue(item('b', { input: 'nul \0' })),
@@ -281,9 +281,26 @@ describe('a backend on a schema', () => {
     await schemas.close(backend)
   })
 
+  it('refuses guards that PostgreSQL cannot read, each alone', async () => {
+    const backend = await schemas.open()
+    const ledger = ledgerOn(backend)
+    const lease = { id: 'nul \0', queue: 'default', token: 't', fence: 1, until: 0 }
+    const results = await ledger.commit([
+      enqueue(item('a')),
+      { guard: { by: 'lease', lease }, effects: [] },
+      { guard: { by: 'lease', lease: { ...lease, id: 'a', token: 'nul \0' } }, effects: [] },
+      { guard: { by: 'fire', name: 'nul \0', at: undefined }, effects: [] },
+      { guard: { by: 'status', id: 'half \ud800', in: ['pending'] }, effects: [] },
+      enqueue(item('b')),
+    ])
+    const codes = results.map((result) => (result.kind === 'refused' ? result.code : result.kind))
+    expect(codes).toEqual(['applied', ...Array(4).fill('BAD_TEXT'), 'applied'])
+    await schemas.close(backend)
+  })
+
   it('refuses an item whose redrive the server could not do, whichever field it is', async () => {
     const backend = await schemas.open()
-    const ledger = ledgerOf(backend)
+    const ledger = ledgerOn(backend)
     const results = await ledger.commit([
       enqueue(item('a', { group: 'nul \0' })),
       enqueue(item('b', { trace: { traceparent: 'half \ud800' } })),
@@ -313,9 +330,9 @@ describe('a backend on a schema', () => {
     const open = (migrate: boolean, schema = 'ten at once') =>
       postgresBackend({ connectionString: schemas.url, schema, migrate, maxConnections: 1 })
     const ten = Array.from({ length: 10 }, () => open(true))
-    await Promise.all(ten.map((backend, i) => ledgerOf(backend).commit([enqueue(item(`i${i}`))])))
+    await Promise.all(ten.map((backend, i) => ledgerOn(backend).commit([enqueue(item(`i${i}`))])))
     const looking = open(false)
-    expect((await ledgerOf(looking).claim(ask(20))).items).toHaveLength(10)
+    expect((await ledgerOn(looking).claim(ask(20))).items).toHaveLength(10)
     const missing = open(false, 'nothing here')
     await expect(missing.store.get('k')).rejects.toMatchObject({ code: 'SCHEMA_MISSING' })
     await Promise.all([...ten, looking, missing].map((backend) => backend.close()))

@@ -6,8 +6,8 @@ import { systemClock } from '../../../src/core/clock.js'
 import { PostgresDriver } from '../../../src/drivers/postgres/index.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
 import type { Effect } from '../../../src/ports/settlement.js'
+import { ledgerOn } from '../ledger-on.js'
 import { ask, enqueue, finish, item, retry, START, times } from '../settlements.js'
-import { ledgerOf } from './native.js'
 import { Schemas } from './schemas.js'
 
 const DAY = 86_400_000
@@ -25,7 +25,7 @@ describe('what could grow for ever', () => {
   beforeEach(async () => {
     now = START
     backend = await schemas.open({ now: () => now })
-    ledger = ledgerOf(backend)
+    ledger = ledgerOn(backend)
   })
   afterEach(() => schemas.close(backend))
 

@@ -5,8 +5,8 @@ import { MIGRATIONS } from '../../../src/backends/postgres/migrations.js'
 import { withSchema } from '../../../src/drivers/postgres/sql-text.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
 import { fillWithDead, QUESTIONS } from '../dead-heap.js'
+import { ledgerOn } from '../ledger-on.js'
 import { ask, enqueue, item, START } from '../settlements.js'
-import { ledgerOf } from './native.js'
 import { Schemas } from './schemas.js'
 
 let schemas: Schemas
@@ -40,7 +40,7 @@ const straysOf = async (ledger: Ledger) =>
 describe('what people ask of a heap of dead items', () => {
   it('loads no payload, and finds its rows by indexes', async () => {
     const backend = await schemas.open({ pool, now: () => START })
-    const ledger = ledgerOf(backend)
+    const ledger = ledgerOn(backend)
     await fillWithDead(ledger, 3_000)
     await schemas.pool.query(`vacuum analyze ${schemas.schemaOf(backend)}.finished`)
     plans.length = 0
@@ -63,7 +63,7 @@ describe('what people ask of a heap of dead items', () => {
 describe('an item that was lost', () => {
   it('is found, and freed by a release', async () => {
     const backend = await schemas.open({ now: () => START })
-    const ledger = ledgerOf(backend)
+    const ledger = ledgerOn(backend)
     await ledger.commit([
       enqueue(item('leaseless')),
       enqueue(item('dueless', { priority: -1 }), { delayMs: 60_000 }),
@@ -111,7 +111,7 @@ describe('a schema of the version before', () => {
       values ('d', 1, 1, 6, 0, 1, 1, 0, 0, 1, 1, ${START}, ${2 * START}, true, false, 0, 'exhausted', 'retryable', 'f', 'Error: x')`)
 
     const backend = postgresBackend({ connectionString: schemas.url, schema, now: () => START })
-    const { inspect } = ledgerOf(backend)
+    const { inspect } = ledgerOn(backend)
     expect(await inspect!.failures!(10)).toMatchObject([{ fingerprint: 'f', dead: 1, sample: { id: 'd' } }])
     expect(await inspect!.flow!(1_000)).toMatchObject([{ queue: 'default', type: 't', failed: 1 }])
     const { rows } = await run('select version, min_reader from {schema}.millrace_version')

@@ -1,8 +1,8 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
+import { ledgerOn } from '../ledger-on.js'
 import { ask, children, contribute, enqueue, finish, gate, item, park, retry, START, times } from '../settlements.js'
-import { ledgerOf } from './native.js'
 import { Schemas } from './schemas.js'
 
 let schemas: Schemas
@@ -38,7 +38,7 @@ afterAll(async () => {
 
 /** Everything that a busy fleet does, once. */
 async function work(backend: PostgresBackend, prefix: string): Promise<void> {
-  const ledger = ledgerOf(backend)
+  const ledger = ledgerOn(backend)
   const id = (name: string) => `${prefix}-${name}`
   await ledger.commit([...times(6, (i) => enqueue(item(id(`i${i}`)))), enqueue(item(id('later')), { delayMs: 60_000 })])
   const { items } = await ledger.claim(ask(6))
@@ -84,7 +84,7 @@ describe('the plans of what runs all the time', () => {
     expect(plans.some((plan) => plan.includes('item_ready'))).toBe(true)
     expect(seqScans()).toEqual([])
 
-    const ledger = ledgerOf(backend)
+    const ledger = ledgerOn(backend)
     const inGroup = async () => {
       const { items } = await ledger.inspect!.list({ groupId: 'empty-i3', limit: 10 })
       return items.map(({ envelope }) => envelope.id).toSorted()
@@ -114,7 +114,7 @@ describe('the plans of what runs all the time', () => {
 describe('a queue that was empty when it was vacuumed', () => {
   it('is worked on by key when work comes, not by reading all of it for each item', async () => {
     const backend = await schemas.open({ pool, now: () => START })
-    const ledger = ledgerOf(backend)
+    const ledger = ledgerOn(backend)
     const round = async (name: string) => {
       await ledger.commit(times(200, (i) => enqueue(item(`${name} ${i}`))))
       const { items } = await ledger.claim(ask(200))
@@ -134,7 +134,7 @@ describe('a queue that was empty when it was vacuumed', () => {
 describe('a hundred settlements at once', () => {
   it('are one statement, and the claim of a hundred is another', async () => {
     const backend = await schemas.open({ pool, now: () => START })
-    const ledger = ledgerOf(backend)
+    const ledger = ledgerOn(backend)
     await ledger.commit([enqueue(item('first'))])
     // Nested statements are told too; those of the client are the calls of our functions.
     const sent = () =>

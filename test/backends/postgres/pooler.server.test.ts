@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postgresBackend } from '../../../src/backends/postgres/index.js'
 import { freePort } from '../../servers/free-port.js'
 import { until } from '../../servers/wait.js'
+import { ledgerOn } from '../ledger-on.js'
 import { ask, enqueue, finish, item, times } from '../settlements.js'
-import { ledgerOf } from './native.js'
 import { Schemas } from './schemas.js'
 
 const PGBOUNCER = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find(existsSync)
@@ -79,7 +79,7 @@ logfile = ${join(dir, 'log')}
   it('everything works; that notifications do not arrive is said once', async () => {
     const errors: unknown[] = []
     const backend = postgresBackend({ connectionString: url, schema: 'pooled', onError: (e) => void errors.push(e) })
-    const ledger = ledgerOf(backend)
+    const ledger = ledgerOn(backend)
     const leave = ledger.onReady(() => undefined)
     // Many at once, so that statements meet connections that have not heard of them.
     await Promise.all(times(20, (i) => ledger.commit(times(5, (n) => enqueue(item(`i${i}-${n}`))))))
@@ -101,7 +101,7 @@ logfile = ${join(dir, 'log')}
 
   it('notifications arrive with an address of their own', async () => {
     const backend = postgresBackend({ connectionString: url, listenConnectionString: schemas.url, schema: 'pooled' })
-    const ledger = ledgerOf(backend)
+    const ledger = ledgerOn(backend)
     const heard: string[] = []
     ledger.onReady((queue) => void heard.push(queue))
     await ledger.commit([enqueue(item('one more'))])

@@ -4,8 +4,8 @@ import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
 import type { Claimed } from '../../../src/ports/item.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
 import { until } from '../../servers/wait.js'
+import { ledgerOn } from '../ledger-on.js'
 import { ask, contribute, enqueue, finish, gate, item, START, times } from '../settlements.js'
-import { ledgerOf } from './native.js'
 import { Schemas } from './schemas.js'
 
 describe('two batches, of which one has not committed when the other begins', () => {
@@ -22,7 +22,7 @@ describe('two batches, of which one has not committed when the other begins', ()
   afterAll(() => schemas?.stop())
   beforeEach(async () => {
     backend = await schemas.open({ now: () => START })
-    quick = ledgerOf(backend)
+    quick = ledgerOn(backend)
     client = new pg.Client(schemas.url)
     await client.connect()
     slow = quick.enlist!(client)
@@ -246,7 +246,7 @@ describe('two batches, of which one has not committed when the other begins', ()
   })
 
   it('claims of two connections never share a lease', async () => {
-    const other = ledgerOf(backend)
+    const other = ledgerOn(backend)
     await quick.commit(times(200, (i) => enqueue(item(`i${i}`))))
     const claims = await Promise.all(times(40, (i) => (i % 2 === 0 ? quick : other).claim(ask(10))))
     const ids = claims.flatMap(({ items }) => items.map(({ lease }) => lease.id))

@@ -4,7 +4,8 @@ import { type RedisBackend, type RedisBackendOptions, redisBackend } from '../..
 import { HOSTILE_TEXTS } from '../../../src/testing/conformance/hostile.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { startRedis } from '../../servers/index.js'
-import { anybody, claim, enqueue, envelope, finish, ledgerOn } from './native.js'
+import { ledgerOn } from '../ledger-on.js'
+import { anybody, claim, enqueue, envelope, finish, ran } from '../native.js'
 import { watchedClient } from './watched-client.js'
 
 const server = await startRedis()
@@ -181,7 +182,7 @@ describe('options of redisBackend', () => {
     await client.ping()
     const listeners = () => ['ready', 'close', 'end', 'error'].map((event) => client.listenerCount(event))
     const before = listeners()
-    const backend = redisBackend({ client: client as never, onError: () => undefined })
+    const backend = redisBackend({ client, onError: () => undefined })
     await backend.store.set('a', '1')
     await backend.close()
     expect(await client.ping()).toBe('PONG')
@@ -196,7 +197,7 @@ describe('options of redisBackend', () => {
     const client = new Redis(server.url, options)
     closing.push(() => client.disconnect())
     const errors: Error[] = []
-    const backend = redisBackend({ client: client as never, onError: (error) => errors.push(error) })
+    const backend = redisBackend({ client, onError: (error) => errors.push(error) })
     await backend.store.set('a', '1')
     await backend.store.set('b', '1')
     await backend.close()
@@ -246,7 +247,7 @@ describe('memory on Redis', () => {
     for (let round = 0; round < 3; round += 1)
       await ledger.commit(many(400, `r${round}-`).map((id) => enqueue(envelope(id, { tags }))))
     for (let items = await claim(ledger, 400); items.length > 0; items = await claim(ledger, 400))
-      await ledger.commit(items.map((item) => finish(item, '"done"', 1_000)))
+      await ledger.commit(items.map((item) => finish(item, '"done"', [ran(item)], 1_000)))
     expect(await admin.hlen('{millrace}:items')).toBe(1_200)
     await clock.advance(1_001)
     watched.sent.length = 0
@@ -268,7 +269,7 @@ describe('memory on Redis', () => {
     // One is the root of its group, the other is not.
     await ledger.commit([enqueue(envelope('root', { groupId: 'root' })), enqueue(envelope('a'))])
     const items = await claim(ledger)
-    await ledger.commit(items.map((item) => finish(item, '1', Number.POSITIVE_INFINITY)))
+    await ledger.commit(items.map((item) => finish(item, '1', [ran(item)], Number.POSITIVE_INFINITY)))
     await clock.advance(400 * 86_400_000)
     await ledger.claim({ from: [], leaseMs: 1_000, worker: 'w', startNow: 0 })
     expect(await ledger.groups(['root', 'g-a'])).toMatchObject([{ open: 0 }, { open: 0 }])

@@ -9,7 +9,8 @@ import type { Inspect } from '../../../src/ports/ledger.js'
 import { describeLedger, describePubSub, describeQueue, describeStore } from '../../../src/testing/conformance/index.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { startRedisCluster } from '../../servers/index.js'
-import { anybody, claim, enqueue, envelope, finish, ledgerOn, park } from './native.js'
+import { ledgerOn } from '../ledger-on.js'
+import { anybody, claim, enqueue, envelope, finish, park } from '../native.js'
 
 const cluster = await startRedisCluster()
 afterAll(() => cluster.stop())
@@ -223,7 +224,7 @@ describe('a line to listen on in a cluster', () => {
     'hears every node, and says that it may have missed something after a cut: %s',
     async (by) => {
       const client = new Cluster(nodes, { lazyConnect: true })
-      const line = await listen(by === 'nodes' ? { cluster: { nodes } } : { client: client as never })
+      const line = await listen(by === 'nodes' ? { cluster: { nodes } } : { client })
       for (const i of [0, 1, 2]) await says(i, `from ${i}`)
       await until(() => line.heard.length === 3)
       expect(line.heard.toSorted()).toEqual(['from 0', 'from 1', 'from 2'])

@@ -6,7 +6,8 @@ import type { Inspect, ItemQuery, Ledger } from '../../../src/ports/ledger.js'
 import type { Effect, Settlement } from '../../../src/ports/settlement.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { startRedis } from '../../servers/index.js'
-import { claim, enqueue, envelope, finish, ledgerOn } from './native.js'
+import { ledgerOn } from '../ledger-on.js'
+import { claim, enqueue, envelope, finish } from '../native.js'
 import { wrongIn } from './true-lists.js'
 
 const server = await startRedis()

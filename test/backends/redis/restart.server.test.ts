@@ -4,7 +4,8 @@ import { RedisSubscriptions } from '../../../src/drivers/redis/index.js'
 import { createWork, defineWork } from '../../../src/index.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { startRedis } from '../../servers/index.js'
-import { claim, enqueue, envelope, finish, ledgerOn } from './native.js'
+import { ledgerOn } from '../ledger-on.js'
+import { claim, enqueue, envelope, finish } from '../native.js'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {

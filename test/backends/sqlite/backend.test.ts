@@ -230,3 +230,23 @@ describe('news for other processes', () => {
     expect(heard.size).toBe(2_500)
   })
 })
+
+describe('a root that is erased while it is open', () => {
+  it('tells whoever waits for its group, also when somebody waits for the root itself', async () => {
+    const ledger = ledgerOn(open())
+    await ledger.commit([enqueue(item('a', { waiter: 'me' }))])
+    await ledger.watch('me', { ids: ['a'], groups: [] })
+
+    const [result] = await ledger.commit([
+      {
+        guard: { by: 'status', id: 'a', in: ['pending'] },
+        effects: [
+          { do: 'erase', id: 'a' },
+          { do: 'closeGroup', groupId: 'a', by: 1 },
+        ],
+      },
+    ])
+
+    expect(result).toEqual({ kind: 'applied', closed: [{ groupId: 'a', watched: true }] })
+  })
+})

@@ -3,8 +3,8 @@
 import { writeSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { sqliteBackend } from '../../../src/backends/sqlite/index.js'
+import { ledgerOn } from '../ledger-on.js'
 import { ask, children, contribute, finish, item } from '../settlements.js'
-import { ledgerOn } from './ledger-on.js'
 
 const [, , file = '', worker = '', leaseMs = '30000', idleRounds = '20'] = process.argv
 const backend = sqliteBackend({ file })

@@ -6,5 +6,5 @@ export function openFile(options: Partial<SqliteBackendOptions> = {}): SqliteBac
   return sqliteBackend({ file: temporaryFile(), ...options })
 }
 
-export { ledgerOn } from './ledger-on.js'
+export { ledgerOn } from '../ledger-on.js'
 export { temporaryFile }

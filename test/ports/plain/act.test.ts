@@ -44,6 +44,26 @@ describe('a cancel of a pending item', () => {
         }
   })
 
+  it('is done once by two at the same time, also where the count is not exact', async () => {
+    const erase: Settlement = {
+      guard: { by: 'status', id: 'a', in: ['pending'] },
+      effects: [
+        { do: 'erase', id: 'a' },
+        { do: 'closeGroup', groupId: 'g-a', by: 1 },
+      ],
+    }
+    for (const powers of ['all', 'documented', 'minimal'] as const)
+      for (const twice of [cancelPending('a'), erase]) {
+        const { ledger, commit } = world(powers)
+        // Another one in the group, which stays open with it.
+        await commit(enqueue(item('b', { groupId: 'g-a' })))
+        await commit(enqueue(item('a')))
+        const results = await ledger.commit([twice, twice])
+        expect([powers, ...results.map(({ kind }) => kind)]).toEqual([powers, 'applied', 'stale'])
+        expect((await ledger.groups(['g-a']))[0]?.open).toBe(1)
+      }
+  })
+
   it('that failed half-way is not forced upon an item that has ended by itself since', async () => {
     const { ports, commit, claim, ledger } = world()
     await commit(enqueue(item('a')))

@@ -102,6 +102,21 @@ describe('an enqueue on plain ports', () => {
     }
   })
 
+  it.each(['documented', 'all'] as const)(
+    'of one id three times at once, the first of which fails, is one item (%s powers)',
+    async (powers) => {
+      const { ports, ledger, get } = world(powers)
+      let pushes = 0
+      ports.fault = ({ name }) => {
+        if (name.startsWith('push')) pushes += 1
+        return name.startsWith('push') && pushes === 1 ? 'before' : undefined
+      }
+      const results = await ledger.commit([enqueue(item('a')), enqueue(item('a')), enqueue(item('a'))])
+      expect(results.map(({ kind }) => kind)).toEqual(['failed', 'applied', 'repeated'])
+      expect(await get('group:g-a:open')).toBe('1')
+    },
+  )
+
   it('of a redriven item begins a new life: its old error and the closing of its group are cleared', async () => {
     for (const powers of ['all', 'documented', 'minimal'] as const) {
       const { commit, claim, get, ledger, clock } = world(powers)

@@ -291,6 +291,46 @@ export const groupClauses = clausesOn<LedgerBench>()({
       same([group?.value, group?.final], ['"first final"', true], 'value and lock at the end')
     },
   },
+  'ledger: who waits for an item does not wait for its group': {
+    law: '`closed` says `watched` only if somebody registered for the group, also for one that has the name of its item.',
+    look: 'whether watchers of an item and of the group that lives on its row are told apart.',
+    needs: ['native ledger'],
+    async run(bench) {
+      const { ledger } = bench
+      for (const [id, groups, watched] of [
+        ['a', [], false],
+        ['b', ['b'], true],
+      ] as const) {
+        await applied(ledger, [enqueue(bench, item(bench, id, { groupId: id }))], 'the enqueue')
+        await ledger.watch('inbox', { ids: [id], groups })
+        const [claimed] = await take(bench, [id])
+        const closed = [{ groupId: id, ...(watched ? { watched } : {}) }]
+        same(await commitOne(ledger, finish(claimed)), { kind: 'applied', closed }, `the end of ${id}`)
+      }
+    },
+  },
+  'ledger: what is said with the first item of a group is kept': {
+    law: 'An enqueue may contribute to the group that it opens, also to one that has the name of its item.',
+    look: 'whether a group that lives on its root has a place for a value.',
+    needs: ['native ledger'],
+    async run(bench) {
+      const { ledger } = bench
+      for (const groupId of ['g', 'a', 'b']) {
+        const expect = groupId === 'b' ? { expect: 0 } : {}
+        const value = { do: 'contribute', groupId, value: '"said"', final: false, ...expect } as const
+        const id = groupId === 'g' ? 'root' : groupId
+        await applied(
+          ledger,
+          [enqueue(bench, item(bench, id, { groupId }), {}, [value])],
+          'an enqueue that says a value',
+        )
+        const [group] = await ledger.groups([groupId])
+        same([group?.open, group?.value], [1, '"said"'], `open count and value of ${groupId}`)
+        const [root] = await take(bench, [id])
+        same(await applied(ledger, [finish(root)], 'its end'), [{ groupId, value: '"said"' }], 'the groups closed')
+      }
+    },
+  },
   'ledger: a contribution folded on an old version conflicts': {
     law: '`expect` that is not the version answers `conflict` with the value now; nothing of that settlement happens.',
     look: 'whether the version is compared before any effect, and within one batch too.',

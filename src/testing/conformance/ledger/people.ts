@@ -1,5 +1,5 @@
 import type { Attempt } from '../../../ports/item.js'
-import type { Settlement } from '../../../ports/settlement.js'
+import type { Effect, Settlement } from '../../../ports/settlement.js'
 import { holds, same } from '../check.js'
 import { clausesOn } from '../clause.js'
 import {
@@ -193,6 +193,46 @@ export const peopleClauses = clausesOn<LedgerBench>()({
       same(await applied(ledger, [finish(again, '"ok"')], 'the second end'), [{ groupId: 'g' }], 'groups closed by it')
       const { status, result, error } = await view(bench, 'a')
       same([status, result, error], ['success', '"ok"', undefined], 'status, result and error')
+    },
+  },
+  'ledger: a group that a redrive opened is kept while it is open': {
+    law: 'A redriven item takes its group out of what is soon forgotten, also a root that was alone in a group of its name.',
+    look: 'whether the end of its record, which its close had set, is taken back.',
+    needs: ['native ledger', 'redrive and erase'],
+    async run(bench) {
+      const { ledger, time } = bench
+      for (const groupId of ['a', 'g']) {
+        await applied(ledger, [enqueue(bench, item(bench, 'a', { groupId }))], 'the enqueue')
+        const [a] = await take(bench, ['a'])
+        const value: Effect = { do: 'contribute', groupId, value: '"said"', final: false }
+        await applied(ledger, [park(a, 'Error: boom', [value], time.ms(10))], 'the end')
+        await applied(ledger, [redrive('a', groupId)], 'the redrive')
+        await time.pass(time.ms(11))
+        same(await openCount(bench, groupId), 1, `the open count of ${groupId} when it would have been forgotten`)
+        const [again] = await take(bench, ['a'])
+        const closed = await applied(ledger, [finish(again, '1', [], time.ms(2))], 'the second end')
+        same(closed, [{ groupId, value: '"said"' }], 'the groups closed by it')
+        await time.pass(time.ms(3))
+      }
+    },
+  },
+  'ledger: a group that has closed stays closed when its items are erased': {
+    law: 'To erase an item that has ended moves no count: its group is not open, also where it was alone in a group of its name.',
+    look: 'what becomes of a group that lives on the row of its root.',
+    needs: ['native ledger', 'redrive and erase'],
+    async run(bench) {
+      const { ledger } = bench
+      for (const groupId of ['a', 'g']) {
+        await applied(ledger, [enqueue(bench, item(bench, 'a', { groupId }))], 'the enqueue')
+        const [a] = await take(bench, ['a'])
+        await applied(ledger, [park(a)], 'the end')
+        const discard: Settlement = {
+          guard: { by: 'status', id: 'a', in: ['dead'] },
+          effects: [{ do: 'erase', id: 'a' }],
+        }
+        same(await applied(ledger, [discard], 'the removal'), [], 'groups closed by the removal')
+        same((await openCount(bench, groupId)) ?? 0, 0, `the open count of ${groupId}`)
+      }
     },
   },
   'ledger: nothing remains of an erased item': {

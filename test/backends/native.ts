@@ -1,16 +1,10 @@
-import type { MemoryBackend } from '../../../src/backends/memory/index.js'
-import type { Claimed, Envelope } from '../../../src/ports/item.js'
-import type { Ledger } from '../../../src/ports/ledger.js'
-import { ownedBy } from '../../../src/ports/native.js'
-import type { Effect, Settlement } from '../../../src/ports/settlement.js'
+import type { Claimed, Envelope } from '../../src/ports/item.js'
+import type { Ledger } from '../../src/ports/ledger.js'
+import type { Effect, Settlement } from '../../src/ports/settlement.js'
+
+/** Settlements by hand, for tests of one backend. Items are in groups beside them: `g-a` is that of `a`. */
 
 export const DAY = 86_400_000
-
-export function ledgerOn(backend: MemoryBackend, prefix = 'work:'): Ledger {
-  const owned = ownedBy(backend, [])
-  if (!('open' in owned)) throw new Error(`no native ledger: the ${owned.foreign} is foreign`)
-  return owned.open({ prefix })
-}
 
 export function envelope(id: string, over: Partial<Envelope> = {}): Envelope {
   return { id, type: 't', groupId: `g-${id}`, input: 'null', queueAt: 0, startAt: 0, attempt: 1, priority: 0, ...over }
@@ -36,12 +30,17 @@ export async function claim(ledger: Ledger, max = 100, queue = 'default'): Promi
   return reply.items
 }
 
-export function finish({ lease, envelope: item }: Claimed, result?: string, more: readonly Effect[] = []): Settlement {
+export function finish(
+  { lease, envelope: item }: Claimed,
+  result?: string,
+  more: readonly Effect[] = [],
+  keepMs = DAY,
+): Settlement {
   return {
     guard: { by: 'lease', lease },
     effects: [
       ...more,
-      { do: 'finish', id: lease.id, ending: 'done', keepMs: DAY, ...(result === undefined ? {} : { result }) },
+      { do: 'finish', id: lease.id, ending: 'done', keepMs, ...(result === undefined ? {} : { result }) },
       { do: 'closeGroup', groupId: item.groupId, by: 1 },
     ],
   }
@@ -56,6 +55,13 @@ export function park({ lease, envelope: item }: Claimed, error = 'Error: boom', 
     ],
   }
 }
+
+/** The record of a run that went well. */
+export const ran = ({ lease, envelope: { attempt } }: Claimed): Effect => ({
+  do: 'recordAttempt',
+  id: lease.id,
+  was: { attempt, startedAt: 1, endedAt: 2, worker: 'w1' },
+})
 
 export const anybody = (...effects: readonly Effect[]): Settlement => ({ guard: { by: 'none' }, effects })
 

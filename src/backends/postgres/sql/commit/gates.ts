@@ -1,0 +1,81 @@
+const OPEN_GATES = `  if p_gates is not null then
+    with opened as (
+      insert into {schema}.gate (key, holds, need, "left", "of")
+      select distinct on (g.key collate "C") g.key, g.holds, g.need, 0, g."of"
+        from json_to_recordset(p_gates) g(s int, key text, holds text, need int, "of" text) where v_ok[g.s]
+       order by g.key collate "C", g.s
+      on conflict (key) do nothing
+      returning key
+    )
+    select array_agg(key) into v_opened from opened;
+  end if;
+  if v_opened is not null then
+    -- Members stand still since step 1: each is among the unfinished, or it has finished and is seen here.
+    with member as materialized (
+      select distinct g.key, m.id, f.state = 5 as is_success
+        from json_to_recordset(p_gates) g(s int, key text, members json)
+       cross join lateral json_array_elements_text(g.members) m(id)
+        left join {schema}.finished f on f.id = m.id and f.gone_at > v_now
+       where g.key = any(v_opened) and v_ok[g.s]
+    ), waits as (
+      insert into {schema}.gate_member (member, gate) select id, key from member where is_success is null
+    ), marked as (
+      update {schema}.item i set is_gated = true where not i.is_gated and i.id in (select id from member where is_success is null)
+    )
+    update {schema}.gate g
+       set "left" = n.waiting, need = g.need - case when g."of" = 'done' then n.ended else n.good end
+      from (select key, count(*) filter (where is_success is null) as waiting, count(is_success) as ended,
+                   count(*) filter (where is_success) as good from member group by key) n
+     where g.key = n.key;
+  end if;
+`
+
+const TELL_GATES = `  if v_gated is not null or p_tells is not null then
+    select array_agg(distinct x.gate) into v_told from (
+      select m.gate from {schema}.gate_member m where m.member = any(v_gated)
+      union all select t.key from json_to_recordset(p_tells) t(s int, key text) where v_ok[t.s]) x;
+    perform from {schema}.gate g where g.key = any(v_told) order by g.key for update;
+    with told as (
+      select m.gate, m.member, e.ok from unnest(v_gated, v_gated_ok) e(id, ok)
+        join {schema}.gate_member m on m.member = e.id
+      union select t.key, t.member, t.ok from json_to_recordset(p_tells) t(s int, key text, member text, ok boolean)
+       where v_ok[t.s]
+    ), heard as (
+      -- The first word about a member counts: the row is there once.
+      delete from {schema}.gate_member m using told t where m.gate = t.gate and m.member = t.member
+      returning m.gate, t.ok
+    )
+    update {schema}.gate g
+       set "left" = g."left" - n.ended, need = g.need - case when g."of" = 'done' then n.ended else n.good end
+      from (select gate, count(*) as ended, count(*) filter (where ok) as good from heard group by gate) n
+     where g.key = n.gate;
+  end if;
+`
+
+const DECIDE_GATES = `  v_told := v_opened || v_told || p_looks;
+  if v_told is not null then
+    -- A gate may be opened before the item that it holds comes; then it decides when the item comes.
+    with decided as materialized (
+      select g.key, g.holds, g.need <= 0 as met from {schema}.gate g
+       where g.key = any(v_told) and (g.need <= 0 or g.need > g."left")
+         and (exists (select from {schema}.item i where i.id = g.holds)
+              or exists (select from {schema}.finished f where f.id = g.holds))
+    ), freed as (
+      update {schema}.item i
+         set state = 0, due_at = v_now, gate_met = d.met, hold_by = null, hold_key = null
+        from decided d
+       where i.id = d.holds and i.state < 2 and i.hold_by = 'gate' and i.hold_key = d.key
+         and (i.due_at is null or i.due_at > v_now)
+      returning i.queue
+    ), closed as (
+      delete from {schema}.gate g using decided d where g.key = d.key
+    ), forgotten as (
+      delete from {schema}.gate_member m using decided d where m.gate = d.key
+    )
+    select v_wake || array_agg(f.queue) into v_wake from freed f;
+  end if;
+`
+
+/** Step 4: gates are opened, hear of their members, and free what they hold. */
+export const GATES = `  -- 4. Gates ---------------------------------------------------------------------------------------------------------------
+${OPEN_GATES}${TELL_GATES}${DECIDE_GATES}`
