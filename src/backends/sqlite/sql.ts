@@ -99,7 +99,10 @@ const VIEW =
   'id, type, group_id, queue_at, start_at, attempt, priority, waiter, rest, queue, state, due_at, hold_by, hold_key, worker, ' +
   'lease_until, run_at, ending, class, outcome, end_at, progress, lapses, crashes, gone_at, fingerprint, cancelled'
 
-/** Every statement by its name, with the index that it relies on. Parameters are positional, in the order of the text. */
+/**
+ * Every statement by its name, with the index that it relies on. Parameters are positional, in the order of the text. A limit is
+ * `+?`: SQLite plans by a bare `limit ?`, and so plans anew whenever another number is bound, which more than doubles a claim.
+ */
 export const statementTexts = (t: Tables) => ({
   // ── items ──
   /** By the unique index on id. */
@@ -232,28 +235,28 @@ export const statementTexts = (t: Tables) => ({
   /** By item_leased. */
   lapsed: `
     select seq, flags, type, run_at is not null from ${t.item} where queue = ? and state = 4 and lease_until <= ?
-    order by lease_until limit ?`,
+    order by lease_until limit +?`,
   /** By item_leased: the same rows. The item keeps its due time and hence its place. */
   reclaim: `
     update ${t.item} set state = 0, lapses = lapses + 1, crashes = crashes + (run_at is not null),
                     token = null, lease_until = null, worker = null, run_at = null
-    where seq in (select seq from ${t.item} where queue = ? and state = 4 and lease_until <= ? order by lease_until limit ?)`,
+    where seq in (select seq from ${t.item} where queue = ? and state = 4 and lease_until <= ? order by lease_until limit +?)`,
   /** By item_later. */
-  due: `select seq, flags from ${t.item} where queue = ? and wake_at <= ? order by wake_at limit ?`,
+  due: `select seq, flags from ${t.item} where queue = ? and wake_at <= ? order by wake_at limit +?`,
   /** By item_later: the same rows. A hold ends with its time. */
   promote: `
     update ${t.item} set state = 0, wake_at = null, hold_by = null, hold_key = null
-    where seq in (select seq from ${t.item} where queue = ? and wake_at <= ? order by wake_at limit ?)`,
+    where seq in (select seq from ${t.item} where queue = ? and wake_at <= ? order by wake_at limit +?)`,
   /** By item_ready. */
   ready: `
     select seq, id, type, group_id, priority, attempt, queue_at, start_at, input, rest, waiter, fence, lapses, crashes,
            deliveries, gate_met, flags, cancelled
-    from ${t.item} where queue = ? and state = 0 order by priority desc, due_at, seq limit ?`,
+    from ${t.item} where queue = ? and state = 0 order by priority desc, due_at, seq limit +?`,
   /** By item_ready: the same rows as `ready` with the same queue and limit. With `returning` it was no quicker. */
   lease: `
     update ${t.item} set state = 4, token = ? || seq, lease_until = ?, worker = ?, run_at = ?, fence = fence + 1,
                     deliveries = deliveries + 1
-    where seq in (select seq from ${t.item} where queue = ? and state = 0 order by priority desc, due_at, seq limit ?)`,
+    where seq in (select seq from ${t.item} where queue = ? and state = 0 order by priority desc, due_at, seq limit +?)`,
   /** By item_ready and item_later. */
   anyReady: `
     select exists (select 1 from ${t.item} where queue = ? and state = 0)
@@ -275,11 +278,11 @@ export const statementTexts = (t: Tables) => ({
   deletePause: `delete from ${t.pause} where what = ? and name = ?`,
   setAside: `update ${t.item} set state = 3, hold_by = 'pause', hold_key = ? where seq = ?`,
   /** By item_paused. */
-  paused: `select seq, flags from ${t.item} where hold_by = 'pause' and hold_key = ? limit ?`,
+  paused: `select seq, flags from ${t.item} where hold_by = 'pause' and hold_key = ? limit +?`,
   /** By item_paused: the same rows. */
   freePaused: `
     update ${t.item} set state = 0, hold_by = null, hold_key = null
-    where seq in (select seq from ${t.item} where hold_by = 'pause' and hold_key = ? limit ?)`,
+    where seq in (select seq from ${t.item} where hold_by = 'pause' and hold_key = ? limit +?)`,
   pausedQueues: `select distinct queue from ${t.item} where hold_by = 'pause' and hold_key = ? limit 100`,
 
   // ── schedules, workers, log ──
@@ -294,7 +297,7 @@ export const statementTexts = (t: Tables) => ({
       queues = excluded.queues, settings = excluded.settings, seen_at = excluded.seen_at`,
   dropWorker: `delete from ${t.worker} where id = ?`,
   workers: `select id, host, version, types, queues, settings, seen_at from ${t.worker} where seen_at > ?`,
-  log: `select at, who, why, what from ${t.audit} order by seq desc limit ?`,
+  log: `select at, who, why, what from ${t.audit} order by seq desc limit +?`,
   addAudit: `insert into ${t.audit} (at, who, why, what) values (?, ?, ?, ?)`,
 
   // ── signals ──
@@ -315,18 +318,18 @@ export const statementTexts = (t: Tables) => ({
     select queue, type from ${t.item} where state = ? and queue > ? order by queue, type limit 1`,
   /** By item_listed. */
   listed: `
-    select seq from ${t.item} where state = ? and queue = ? and type = ? and seq < ? order by seq desc limit ?`,
+    select seq from ${t.item} where state = ? and queue = ? and type = ? and seq < ? order by seq desc limit +?`,
   /** By item_tag_listed. */
-  listedByTag: `select item from ${t.item_tag} where tag = ? and state = ? and item < ? order by item desc limit ?`,
+  listedByTag: `select item from ${t.item_tag} where tag = ? and state = ? and item < ? order by item desc limit +?`,
   /** By item_class. */
   listedByClass: `
-    select seq from ${t.item} where class = ? and state = ? and seq < ? order by seq desc limit ?`,
+    select seq from ${t.item} where class = ? and state = ? and seq < ? order by seq desc limit +?`,
   /** By item_fingerprint. */
   listedByFingerprint: `
-    select seq from ${t.item} where fingerprint = ? and state = ? and seq < ? order by seq desc limit ?`,
+    select seq from ${t.item} where fingerprint = ? and state = ? and seq < ? order by seq desc limit +?`,
   /** By item_grouped. */
   listedByGroup: `
-    select seq from ${t.item} where group_id = ? and group_id <> id and seq < ? order by seq desc limit ?`,
+    select seq from ${t.item} where group_id = ? and group_id <> id and seq < ? order by seq desc limit +?`,
   rootOfGroup: `select seq from ${t.item} where id = ? and group_id = ?`,
   /** By item_listed, which has all that is asked for. */
   counts: `select state, queue, type, count(*) from ${t.item} group by state, queue, type`,
@@ -360,7 +363,7 @@ export const statementTexts = (t: Tables) => ({
       join ${t.attempt} a on a.item = i.seq and a.n = (select max(n) from ${t.attempt} l where l.item = i.seq)
       where i.state = 2 and i.fingerprint is not null group by i.fingerprint, a.class, i.type
     ) group by fingerprint, class, type
-    order by sum(dead) + sum(retrying) desc, max(last_at) desc, fingerprint limit ?`,
+    order by sum(dead) + sum(retrying) desc, max(last_at) desc, fingerprint limit +?`,
   /** By item_failures, from the last on. */
   deadSample: `
     select id, outcome, end_at from ${t.item} where seq = (
@@ -375,7 +378,7 @@ export const statementTexts = (t: Tables) => ({
   strays: `
     select ${VIEW}, seq from ${t.item} indexed by ${t.named('item_stray')}
     where ((state = 4 and lease_until is null) or (state in (1, 2, 3) and wake_at is null and hold_by is null))
-      and seq < ? order by seq desc limit ?`,
+      and seq < ? order by seq desc limit +?`,
   /** By item_gone. */
   anyGone: `select exists (select 1 from ${t.item} where gone_at <= ?)`,
   /** By item_later, one queue after the other. */
@@ -383,18 +386,18 @@ export const statementTexts = (t: Tables) => ({
 
   // ── sweeping ──
   /** By item_gone. */
-  goneItems: `select seq, id, flags from ${t.item} where gone_at <= ? limit ?`,
+  goneItems: `select seq, id, flags from ${t.item} where gone_at <= ? limit +?`,
   /** By item_group_gone. */
-  goneGroups: `select id, is_watched from ${t.item_group} where gone_at <= ? limit ?`,
+  goneGroups: `select id, is_watched from ${t.item_group} where gone_at <= ? limit +?`,
   deleteGroup: `delete from ${t.item_group} where id = ?`,
   /** By kv_gone. */
-  sweepKeys: `delete from ${t.kv} where key in (select key from ${t.kv} where gone_at <= ? limit ?)`,
+  sweepKeys: `delete from ${t.kv} where key in (select key from ${t.kv} where gone_at <= ? limit +?)`,
   sweepSignals: `
-    delete from ${t.signal} where at <= ? and seq in (select seq from ${t.signal} order by seq limit ?)`,
+    delete from ${t.signal} where at <= ? and seq in (select seq from ${t.signal} order by seq limit +?)`,
   sweepWorkers: `delete from ${t.worker} where seen_at <= ?`,
   sweepAudit: `delete from ${t.audit} where seq <= (select max(seq) from ${t.audit}) - ?`,
   sweepDeadLetters: `
-    delete from ${t.dead_letter} where at <= ? and seq in (select seq from ${t.dead_letter} order by seq limit ?)`,
+    delete from ${t.dead_letter} where at <= ? and seq in (select seq from ${t.dead_letter} order by seq limit +?)`,
 
   // ── the plain queue port ──
   push: `
@@ -402,11 +405,11 @@ export const statementTexts = (t: Tables) => ({
   /** By message_leased. */
   reclaimMessages: `
     update ${t.message} set token = null, lease_until = null, delivery = delivery + 1
-    where seq in (select seq from ${t.message} where queue = ? and token is not null and lease_until <= ? limit ?)`,
+    where seq in (select seq from ${t.message} where queue = ? and token is not null and lease_until <= ? limit +?)`,
   /** By message_ready. */
   readyMessages: `
     select seq, body, delivery from ${t.message} where queue = ? and token is null and due_at <= ?
-    order by priority desc, due_at, seq limit ?`,
+    order by priority desc, due_at, seq limit +?`,
   leaseMessage: `update ${t.message} set token = ?, lease_until = ? where seq = ?`,
   /** By message_token, as the next two. */
   heartbeat: `update ${t.message} set lease_until = ? where token = ? and queue = ?`,
@@ -422,7 +425,7 @@ export const statementTexts = (t: Tables) => ({
          + (select count(*) from ${t.item} where queue = ? and state in (0, 1, 2, 3, 4))`,
   /** By message_ready: bodies that are to become items. */
   foreignBodies: `
-    select seq, body, due_at from ${t.message} where queue = ? and token is null order by priority desc, due_at, seq limit ?`,
+    select seq, body, due_at from ${t.message} where queue = ? and token is null order by priority desc, due_at, seq limit +?`,
   deleteMessage: `delete from ${t.message} where seq = ?`,
 
   // ── the store port: by the primary key ──

@@ -108,4 +108,8 @@ describe('the statements of the SQLite backend', () => {
     expect(Object.keys(BY).every((name) => all.has(name as Name))).toBe(true)
     expect(Object.keys(SCANS).every((name) => all.has(name as Name))).toBe(true)
   })
+
+  it('are planned once: none lets SQLite plan by the number that is bound as its limit', () => {
+    for (const [name, sql] of Object.entries(statementTexts(tablesOf('')))) expect(sql, name).not.toMatch(/limit \?/)
+  })
 })
