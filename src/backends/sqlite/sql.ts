@@ -101,7 +101,7 @@ const VIEW =
 
 /**
  * Every statement by its name, with the index that it relies on. Parameters are positional, in the order of the text. A limit is
- * `+?`: SQLite plans by a bare `limit ?`, and so plans anew whenever another number is bound, which more than doubles a claim.
+ * `+?`: SQLite plans by a bare `limit ?`, and so plans anew whenever another number is bound, which more than doubles a small query.
  */
 export const statementTexts = (t: Tables) => ({
   // ── items ──
