@@ -15,7 +15,7 @@ import {
   take,
   view,
 } from './bench.js'
-import { died, failed, power } from './failing.js'
+import { died, failed, power, retried } from './failing.js'
 import { listed, oneOfEach } from './listing.js'
 
 const inOrder = (flows: readonly Flow[]) =>
