@@ -19,6 +19,8 @@ export interface FakeClockOptions {
    * answers here, and time then stands still until they are answered. Default: always at rest.
    */
   readonly resting?: () => boolean
+  /** After so many timers, at one instant or on the way to idleness, the clock says that it cannot come to rest. Default: 100,000. */
+  readonly maxFired?: number
 }
 
 /** What `FakeClock.setTimeout` returns: give it to `clearTimeout`. */
@@ -35,7 +37,6 @@ interface Timer extends FakeTimer {
 
 const DEFAULT_START_AT: At = Date.UTC(2026, 0, 1)
 const MAX_TURNS = 10_000
-const MAX_FIRED = 100_000
 /** In real time: a server that does not answer for so long will not answer. */
 const MAX_BUSY_MS: Ms = 30_000
 /** After so many turns in which a server has not answered, the clock looks once a millisecond only. */
@@ -65,6 +66,7 @@ export class FakeClock implements Clock {
   #moving: Promise<void> = Promise.resolve()
   readonly #quietTurns: number
   readonly #resting: () => boolean
+  readonly #maxFired: number
   readonly #timers = new Heap<Timer>(
     (a, b) => a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order),
     (timer, index) => {
@@ -73,12 +75,15 @@ export class FakeClock implements Clock {
   )
 
   constructor(options: FakeClockOptions = {}) {
-    const { startAt = DEFAULT_START_AT, quietTurns = 4, resting = () => true } = options
+    const { startAt = DEFAULT_START_AT, quietTurns = 4, resting = () => true, maxFired = 100_000 } = options
     if (!Number.isFinite(startAt)) throw new OptionRangeError('startAt', 'a finite number', startAt)
     if (!(Number.isInteger(quietTurns) && quietTurns >= 1))
       throw new OptionRangeError('quietTurns', 'an integer >= 1', quietTurns)
     if (typeof resting !== 'function') throw new OptionTypeError('resting', 'a function', resting)
+    if (!(Number.isInteger(maxFired) && maxFired >= 1))
+      throw new OptionRangeError('maxFired', 'an integer >= 1', maxFired)
     this.#offset = startAt
+    this.#maxFired = maxFired
     this.#quietTurns = quietTurns
     this.#resting = resting
   }
@@ -130,7 +135,7 @@ export class FakeClock implements Clock {
         const next = this.#timers.peek()
         if (next === undefined || next.dueMs > until) break
         firedHere = next.dueMs > this.#monotonicMs ? 1 : firedHere + 1
-        if (firedHere > MAX_FIRED) throw neverIdle(`${MAX_FIRED} timers fired without time passing`)
+        if (firedHere > this.#maxFired) throw neverIdle(`${this.#maxFired} timers fired without time passing`)
         await this.#fire(next)
       }
       this.#monotonicMs = until
@@ -145,7 +150,8 @@ export class FakeClock implements Clock {
     return this.#move(async () => {
       await this.#rest()
       for (let fired = 0; this.nextDueAt() !== undefined; fired += 1) {
-        if (fired >= MAX_FIRED) throw neverIdle(`runUntilIdle fired ${MAX_FIRED} timers and ${this.pending} still wait`)
+        if (fired >= this.#maxFired)
+          throw neverIdle(`runUntilIdle fired ${this.#maxFired} timers and ${this.pending} still wait`)
         await this.#fire(this.#timers.peek()!)
       }
     })

@@ -148,6 +148,7 @@ describe('a fake clock that is advanced', { timeout: 60_000 }, () => {
     expect(() => clock.jump(Number.NaN)).toThrow(RangeError)
     expect(() => new FakeClock({ startAt: Infinity })).toThrow(/startAt/)
     expect(() => new FakeClock({ quietTurns: 0 })).toThrow(/quietTurns/)
+    expect(() => new FakeClock({ maxFired: 0 })).toThrow(/maxFired/)
   })
 
   it('treats a negative delay as none', async () => {
@@ -262,7 +263,7 @@ describe('running a fake clock until it is idle', { timeout: 60_000 }, () => {
   })
 
   it('says so when a repeating timer never lets it become idle', async () => {
-    const clock = new FakeClock({ quietTurns: 1 })
+    const clock = new FakeClock({ quietTurns: 1, maxFired: 1_000 })
     const poll = () => {
       clock.after(1, poll)
     }
@@ -271,7 +272,7 @@ describe('running a fake clock until it is idle', { timeout: 60_000 }, () => {
   })
 
   it('says so when timers follow one another without time passing', async () => {
-    const clock = new FakeClock({ quietTurns: 1 })
+    const clock = new FakeClock({ quietTurns: 1, maxFired: 1_000 })
     const spin = () => {
       clock.after(0, spin)
     }
