@@ -23,6 +23,10 @@ const REOPEN = `    for v_rare in select * from json_to_recordset(p_rare->'reope
 const ERASE = `    for v_rare in select * from json_to_recordset(p_rare->'erase') r(s int, id text) loop
       continue when not v_ok[v_rare.s];
       delete from {schema}.item where id = v_rare.id;
+      -- The group of a root that had ended alone is kept as long as it would have been.
+      insert into {schema}.item_group (id, open, value, final, version, gone_at)
+        select f.id, 0, f.group_value, f.group_final, f.group_version, f.gone_at from {schema}.finished f
+         where f.id = v_rare.id and f.is_alone and f.gone_at > v_now on conflict (id) do nothing;
       delete from {schema}.finished where id = v_rare.id;
       delete from {schema}.item_tag where id = v_rare.id;
       v_ended := v_ended || v_rare.id;
