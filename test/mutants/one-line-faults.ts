@@ -18,10 +18,10 @@ const NOTHING: TestRun = { passed: [], failed: [], broken: undefined }
 const WIDTH = 2
 
 /**
- * Each fault is a process of its own, and there are many: a run plants every sixth of them, others each day, so that
+ * Each fault is a process of its own, and there are many: a run plants every third of them, others each day, so that
  * `npm test` stays short. `MILLRACE_ALL_FAULTS=1` plants them all; whoever changes a fault or its test runs that.
  */
-const SHARES = 6
+const SHARES = 3
 const today = Math.floor(Date.now() / 86_400_000) % SHARES
 const ofToday = (_: OneLineFault, index: number) =>
   process.env['MILLRACE_ALL_FAULTS'] !== undefined || index % SHARES === today
