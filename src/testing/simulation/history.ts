@@ -20,6 +20,8 @@ export interface SimulatedRun {
   toldMs?: Ms
   /** The code of the reason that its signal gave. */
   toldWhy?: string
+  /** When it was settled it had taken all the time that its type allows. Its signal may have fired for another reason before. */
+  hasRunOut?: boolean
   /** It was over before its handler returned, and settled as something else: it was told to stop, or its time was up. */
   isOverruled?: boolean
   outcome?:
@@ -265,7 +267,8 @@ export class History {
         // Only who was told to stop may be settled as something else than what he returns; or who took longer than he may,
         // in a process that stood still, so that nobody could tell him.
         const tookMs = (run.endedMs ?? this.#now()) - run.startedMs
-        const wasOver = run.toldMs !== undefined || tookMs > (item.runTimeout ?? Number.POSITIVE_INFINITY)
+        run.hasRunOut = tookMs >= (item.runTimeout ?? Number.POSITIVE_INFINITY)
+        const wasOver = run.toldMs !== undefined || run.hasRunOut
         if (wasOver && !effects.some((effect) => effect.do === 'finish')) run.isOverruled = true
       }
     }

@@ -144,7 +144,7 @@ function checkEnding(item: ItemHistory, { controls }: History): void {
         if (run?.outcome?.kind !== 'returned') throw broken(`but no handler returned under fence ${fence}`)
         break
       case 'exhausted':
-        if (run?.outcome?.kind !== 'threw' && run?.toldWhy !== 'RUN_TIMEOUT')
+        if (run?.outcome?.kind !== 'threw' && run?.toldWhy !== 'RUN_TIMEOUT' && run?.hasRunOut !== true)
           throw broken(`but no handler threw or ran out of time under fence ${fence}`)
         break
       case 'cancelled':
