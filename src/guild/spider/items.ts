@@ -22,16 +22,16 @@ export async function lookAfterItems(
 ): Promise<boolean> {
   // As many as may run at once.
   const rows = await floor.queue.find({ where: [['kind', '=', 'item']] })
-  const engines = await Promise.all(rows.map(({ rigId, engineId }) => floor.engines.get(`${rigId}/${engineId}`)))
-  const items = new Map(engines.flatMap((engine) => (engine?.item === 'pushed' ? [[itemOf(engine), engine]] : [])))
+  // One question for all of them: a row has the id of its engine.
+  const ids = rows.map(({ id }) => id)
+  const engines = ids.length === 0 ? [] : await floor.engines.find({ where: [['id', 'IN', ids]] })
+  const items = new Map(engines.flatMap((engine) => (engine.item === 'pushed' ? [[itemOf(engine), engine]] : [])))
   for (const id of seen) if (!items.has(id)) seen.delete(id)
   if (items.size === 0) return false
-  const ids = [...items.keys()]
-  const states = await work.states(ids)
+  const states = await work.states([...items.keys()])
   let hasActed = false
-  for (const [at, id] of ids.entries()) {
+  for (const [at, [id, { rigId, engineId }]] of [...items].entries()) {
     const state = states[at]
-    const { rigId = '', engineId = '' } = items.get(id) ?? {}
     const isGone = state === undefined && seen.has(id)
     if (state !== undefined) seen.add(id)
     if (isGone || state?.status === 'dead' || state?.status === 'success')
