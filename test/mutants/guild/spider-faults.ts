@@ -80,9 +80,16 @@ export const SPIDER_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'the flag is left in place when the next rig is spawned',
     file: 'src/guild/spider/spawn.ts',
-    find: "if (retryable !== undefined) await floor.clerk.setWritStatus(writ.id, 'spider', rest)",
+    find: 'await dropFlag(floor, writ)',
     replace: '',
-    caughtBy: rules('W9: a writ that a person sticks'),
+    caughtBy: rules('W9: a writ that a person sticks after the requeue stays stuck, before'),
+  },
+  {
+    fault: 'the flag is left in place while engines of the stuck rig run on',
+    file: 'src/guild/spider/line.ts',
+    find: 'if (writ !== null && isOpen && spiderStatus(writ)?.rigId === row.rigId) await dropFlag(floor, writ)',
+    replace: '',
+    caughtBy: rules('W9: a writ that a person sticks while engines of its first rig run on'),
   },
   {
     fault: 'a graft replaces the one that waits',
