@@ -13,11 +13,12 @@ const ITEM_GONE = 'The work item is gone before it ran: it was discarded, or the
 /**
  * Looks after the engines that were handed to the work engine: an item may end without anybody running it. Somebody cancelled it
  * while it waited, or it was given up. Its engine would wait for ever, with its slot, so it is told what its item came to.
- * `seen` are items that this process has seen in the work system: only one of these can be gone from it. True: something was done.
+ * `seen` are items that this process has seen in the work system: only one of these can be gone from it, and not from plain ports,
+ * which forget the state of what waits or runs for long. True: something was done.
  */
 export async function lookAfterItems(
   floor: Floor,
-  work: Pick<WorkSystem, 'states'>,
+  work: Pick<WorkSystem, 'states' | 'capabilities'>,
   seen: Set<string>,
 ): Promise<boolean> {
   // As many as may run at once.
@@ -32,7 +33,7 @@ export async function lookAfterItems(
   let hasActed = false
   for (const [at, [id, { rigId, engineId }]] of [...items].entries()) {
     const state = states[at]
-    const isGone = state === undefined && seen.has(id)
+    const isGone = state === undefined && seen.has(id) && work.capabilities.atomic
     if (state !== undefined) seen.add(id)
     if (isGone || state?.status === 'dead' || state?.status === 'success')
       hasActed = (await floor.change(() => told(floor, rigId, engineId, id, state))) || hasActed

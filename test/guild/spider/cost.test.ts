@@ -114,6 +114,7 @@ it('looks after three items that were handed over by as many questions as after 
     let looks = 0
     const running = made.spider.start({
       work: {
+        capabilities: { atomic: true, inspect: true },
         enqueue: (() => ({ accepted: async () => undefined })) as never,
         states: async (ids) => {
           looks += 1

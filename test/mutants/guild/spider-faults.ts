@@ -45,9 +45,16 @@ export const SPIDER_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'an item that is nowhere to be found was discarded, whosever it was',
     file: 'src/guild/spider/items.ts',
-    find: 'state === undefined && seen.has(id)',
-    replace: 'state === undefined',
+    find: 'state === undefined && seen.has(id) && work',
+    replace: 'state === undefined && work',
     caughtBy: scenario('an item of another work system'),
+  },
+  {
+    fault: 'what plain ports have forgotten is gone',
+    file: 'src/guild/spider/items.ts',
+    find: ' && work.capabilities.atomic',
+    replace: '',
+    caughtBy: { file: 'test/guild/spider/autonomy.test.ts', test: 'over plain ports' },
   },
   {
     fault: 'a late answer to a handing over counts for whatever is due',
