@@ -64,7 +64,10 @@ export interface WorkSystem<Defs extends readonly AnyWorkBuilder[] = readonly An
   stop(): Promise<void>
   /** The states of items: all of the backend's where it can list, otherwise those this process has seen. */
   list(filter?: ListFilter): Promise<WorkState[]>
-  /** The states of these items, in their order; undefined where nothing is known: it never was, or is kept no longer. */
+  /**
+   * The states of these items, in their order; undefined where nothing is known: it never was, or is kept no longer. Plain ports
+   * keep a state for a day, so that one which waits or runs for longer may be unknown there too.
+   */
   states(ids: readonly string[]): Promise<readonly (WorkState | undefined)[]>
   /** Cancels an item, wherever in the fleet it waits or runs, and says what that came to. */
   cancel(id: string, reason?: string): Promise<CancelAnswer>

@@ -1,4 +1,5 @@
 import { keepAlive } from '../core/keep-alive.js'
+import { OptionTypeError } from '../core/options.js'
 import { unreachable } from '../core/unreachable.js'
 import type { Claimed } from '../ports/item.js'
 import type { ItemView } from '../ports/ledger.js'
@@ -96,6 +97,8 @@ export class Engine {
   }
 
   states(ids: readonly string[]): Promise<readonly (WorkState | undefined)[]> {
+    if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string'))
+      throw new OptionTypeError('states(ids)', 'a list of ids', ids)
     return statesOf(this.#s, ids)
   }
 

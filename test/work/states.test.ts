@@ -34,4 +34,10 @@ describe.each(GROUNDS)('the states of items on %s ports', (ground) => {
     const { states: ask } = w
     expect(await until(ask([]))).toEqual([])
   })
+
+  it('are asked for by a list of ids, and nothing else', async () => {
+    const { w } = world(ground, { work: [] })
+    for (const ids of ['one', undefined, [7]])
+      await expect(w.states(ids as never)).rejects.toMatchObject({ option: 'states(ids)' })
+  })
 })

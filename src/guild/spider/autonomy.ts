@@ -35,7 +35,7 @@ export type EngineWork = WorkBuilder<'spider.engine', EngineItem, void, void>
 /** What `start` takes. */
 export interface StartSpider {
   /** A work system that was made with `spider.engineWork` among its types. */
-  readonly work: Pick<WorkSystem, 'enqueue' | 'states'>
+  readonly work: Pick<WorkSystem, 'enqueue' | 'states' | 'capabilities'>
 }
 
 /** A Spider that runs by itself. */
@@ -89,7 +89,8 @@ export class Autonomy {
   }
 
   start({ work }: StartSpider): SpiderRunning {
-    if (typeof work?.enqueue !== 'function' || typeof work.states !== 'function')
+    const isSystem = typeof work?.enqueue === 'function' && typeof work.states === 'function'
+    if (!isSystem || typeof work.capabilities?.atomic !== 'boolean')
       throw new OptionTypeError('start().work', 'a work system', work)
     if (this.#work !== undefined)
       throw new OptionError('start()', 'called once: stop the first one before', 'a second call')

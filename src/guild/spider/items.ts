@@ -13,26 +13,27 @@ const ITEM_GONE = 'The work item is gone before it ran: it was discarded, or the
 /**
  * Looks after the engines that were handed to the work engine: an item may end without anybody running it. Somebody cancelled it
  * while it waited, or it was given up. Its engine would wait for ever, with its slot, so it is told what its item came to.
- * `seen` are items that this process has seen in the work system: only one of these can be gone from it. True: something was done.
+ * `seen` are items that this process has seen in the work system: only one of these can be gone from it, and not from plain ports,
+ * which forget the state of what waits or runs for long. True: something was done.
  */
 export async function lookAfterItems(
   floor: Floor,
-  work: Pick<WorkSystem, 'states'>,
+  work: Pick<WorkSystem, 'states' | 'capabilities'>,
   seen: Set<string>,
 ): Promise<boolean> {
   // As many as may run at once.
   const rows = await floor.queue.find({ where: [['kind', '=', 'item']] })
-  const engines = await Promise.all(rows.map(({ rigId, engineId }) => floor.engines.get(`${rigId}/${engineId}`)))
-  const items = new Map(engines.flatMap((engine) => (engine?.item === 'pushed' ? [[itemOf(engine), engine]] : [])))
+  // One question for all of them: a row has the id of its engine.
+  const ids = rows.map(({ id }) => id)
+  const engines = ids.length === 0 ? [] : await floor.engines.find({ where: [['id', 'IN', ids]] })
+  const items = new Map(engines.flatMap((engine) => (engine.item === 'pushed' ? [[itemOf(engine), engine]] : [])))
   for (const id of seen) if (!items.has(id)) seen.delete(id)
   if (items.size === 0) return false
-  const ids = [...items.keys()]
-  const states = await work.states(ids)
+  const states = await work.states([...items.keys()])
   let hasActed = false
-  for (const [at, id] of ids.entries()) {
+  for (const [at, [id, { rigId, engineId }]] of [...items].entries()) {
     const state = states[at]
-    const { rigId = '', engineId = '' } = items.get(id) ?? {}
-    const isGone = state === undefined && seen.has(id)
+    const isGone = state === undefined && seen.has(id) && work.capabilities.atomic
     if (state !== undefined) seen.add(id)
     if (isGone || state?.status === 'dead' || state?.status === 'success')
       hasActed = (await floor.change(() => told(floor, rigId, engineId, id, state))) || hasActed

@@ -59,6 +59,8 @@ export async function placeInLine(floor: Floor, id: string, writ: WritDoc | null
   const isOpen = writ?.phase === 'open' && floor.templates.mappings.has(writ.type)
   if (row?.state === 'active') {
     if (row.isOpen !== isOpen) await floor.dispatch.patch(id, { isOpen })
+    // It was opened again and waits for engines of its stuck rig, perhaps for long: a person who sticks it meanwhile means it.
+    if (writ !== null && isOpen && spiderStatus(writ)?.rigId === row.rigId) await dropFlag(floor, writ)
     return
   }
   if (writ !== null && isOpen) {
@@ -70,6 +72,12 @@ export async function placeInLine(floor: Floor, id: string, writ: WritDoc | null
     await floor.dispatch.delete(id)
   } else return
   await forgetWaits(floor, id)
+}
+
+/** The flag has spoken for the rig before: a writ that a person sticks from now on is not requeued because of it. */
+export async function dropFlag(floor: Floor, writ: WritDoc): Promise<void> {
+  const { retryable, rigId: _, ...rest } = spiderStatus(writ) ?? {}
+  if (retryable !== undefined) await floor.clerk.setWritStatus(writ.id, 'spider', rest)
 }
 
 function inState(writ: WritDoc, state: DispatchRow['state'], isOpen: boolean): DispatchRow {

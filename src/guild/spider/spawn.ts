@@ -5,7 +5,7 @@ import type { CrawlResult } from './api.js'
 import { compileGivens, compileWhen, resolveAtSpawn } from './expression.js'
 import type { Floor } from './floor.js'
 import { gateOf } from './gate.js'
-import { waitFor } from './line.js'
+import { dropFlag, waitFor } from './line.js'
 import type { EngineRow } from './rig.js'
 import { Sheet } from './sheet.js'
 import type { SpiderWritStatus } from './writ-status.js'
@@ -88,9 +88,7 @@ async function spawn(floor: Floor, writ: WritDoc, templateName: string): Promise
     { id, writId: writ.id, status: 'running', createdAt, attempt, step: 0, ...resolution },
     engines,
   ).save()
-  // The flag spoke of the rig before: a writ that a person sticks from now on is not requeued because of it.
-  const { retryable, rigId: _, ...rest } = (writ.status?.['spider'] ?? {}) as SpiderWritStatus
-  if (retryable !== undefined) await floor.clerk.setWritStatus(writ.id, 'spider', rest)
+  await dropFlag(floor, writ)
   return { action: 'rig-spawned', rigId: id, writId: writ.id }
 }
 

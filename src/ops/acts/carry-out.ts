@@ -196,8 +196,11 @@ export class ActionRun {
     if (slot !== undefined) {
       // With the next note of how far it has come.
       this.#record = { ...this.#record, pages: slot }
-      if (count < changes.length)
-        await this.#pages.replace(id, slot, { at: now, ids: page.ids.filter((_, i) => applied[i] === true) })
+      if (count < changes.length) {
+        const ids = page.ids.filter((_, i) => applied[i] === true)
+        // Tried again by itself: if the whole page were, what this commit has changed would be in no number.
+        await this.#patiently(() => this.#pages.replace(id, slot, { at: now, ids }))
+      }
     }
     return count
   }

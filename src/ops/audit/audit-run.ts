@@ -12,7 +12,7 @@ import { pagesOf } from './pages.js'
 import { forgottenByPauses } from './pauses.js'
 import { straysIn } from './strays.js'
 import { stuckOf, suspectsAmong } from './stuck.js'
-import type { Found } from './suspicion.js'
+import { type Found, UNFINISHED } from './suspicion.js'
 import { counted, type Unseen } from './unseen.js'
 
 export interface AuditHow {
@@ -22,7 +22,6 @@ export interface AuditHow {
   readonly isThorough: boolean
 }
 
-const UNFINISHED = ['waiting', 'scheduled', 'retrying', 'blocked', 'active'] as const
 const ENDED = ['dead', 'completed', 'cancelled'] as const
 /** Of those that have ended, the last so many tell of groups that stayed open. */
 const ENDED_LOOKED_AT = 2_000

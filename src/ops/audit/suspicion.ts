@@ -28,6 +28,9 @@ export function onlyIfStill(view: ItemView, effects: readonly Effect[]): Mend {
 /** What stands still for less than this may just be under way. */
 export const GRACE_MS = 60_000
 
+/** The lists of what has not ended. */
+export const UNFINISHED = ['waiting', 'scheduled', 'retrying', 'blocked', 'active'] as const
+
 export const isUnfinished = (view: ItemView | undefined): view is ItemView =>
   view?.status === 'pending' || view?.status === 'running'
 

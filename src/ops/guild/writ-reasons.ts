@@ -114,12 +114,14 @@ function held(facts: WritFacts): WritReason {
 
 function stuck(facts: WritFacts): WritReason {
   const { writ, now, others, rigs } = facts
-  const { stuckCause, detail, blockerIds = [], observedAt } = spiderStatus(writ)
+  const { stuckCause, detail, blockerIds = [], observedAt, retryable } = spiderStatus(writ)
   const since = sinceText(observedAt ?? writ.updatedAt, now)
   const named = namedTexts(blockerIds, others)
   // A cause that is older than its last rig speaks of an earlier time: somebody has stuck it since.
   const lastRigAt = rigs.at(-1)?.row.createdAt
-  const isStale = observedAt !== undefined && lastRigAt !== undefined && observedAt < lastRigAt
+  const isOlder = observedAt !== undefined && lastRigAt !== undefined && observedAt < lastRigAt
+  // So does a failure whose flag is gone: Spider takes that away when the writ was opened again because of it.
+  const isStale = isOlder || (stuckCause === 'engine-failure' && retryable === undefined)
   switch (isStale ? undefined : stuckCause) {
     case 'engine-failure':
       return engineFailure(facts, since, detail ?? writ.resolution ?? 'An engine failed.')

@@ -1,4 +1,5 @@
-import { createWork } from 'millrace'
+import { createWork, memoryBackend } from 'millrace'
+import { FakeClock } from 'millrace/testing'
 import { expect, it, onTestFinished } from 'vitest'
 import { onMemory } from '../grounds.js'
 import { spiderGuild, thrower } from './spider-guild.js'
@@ -132,4 +133,39 @@ it('runs an engine again whose item was lost with its work system', async () => 
   expect(await next.rigsOf(writ)).toHaveLength(1)
   // The item that was made anew was run, and no other had to be made for it.
   expect((await w.list()).map(({ id }) => id)).toEqual([keys[0]])
+})
+
+it('over plain ports, which forget the state of what waits for more than a day, it waits with it', async () => {
+  const clock = new FakeClock()
+  const items = memoryBackend({ clock })
+  // A copy of a port is none of the backend's own.
+  const ports = { queue: items.queue, pubsub: items.pubsub, store: { ...items.store } }
+  const ground = await onMemory.open()
+  const member = async () => {
+    const made = await spiderGuild(ground, { clock, spider: { pollIntervalMs: 3_600_000 } })
+    const w = createWork({ ...ports, clock, autoStart: false, work: [made.spider.engineWork] })
+    const running = made.spider.start({ work: w })
+    onTestFinished(async () => {
+      await running.stop()
+      await w.stop()
+      await made.g.shutdown()
+    })
+    await clock.advance(1)
+    return { ...made, w, running }
+  }
+  const first = await member()
+  const writ = await first.post()
+  await clock.advance(1)
+  const second = await member()
+  expect(second.w.capabilities.atomic).toBe(false)
+  await first.running.stop()
+
+  await clock.advance(26 * 3_600_000)
+
+  const [item = ''] = (await first.w.list()).map(({ id }) => id)
+  expect(await second.w.states([item])).toEqual([undefined])
+  expect(await second.phaseOf(writ)).toBe('open')
+  second.w.start()
+  await clock.advance(1_000)
+  expect(await second.phaseOf(writ)).toBe('completed')
 })

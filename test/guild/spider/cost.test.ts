@@ -1,4 +1,5 @@
 import { type BackendTx, MemorySpace, memoryStacks, openStacks, type StacksBackend } from 'millrace/guild/stacks'
+import { FakeClock } from 'millrace/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type SpiderGuild, type SpiderGuildOptions, spiderGuild } from './spider-guild.js'
 
@@ -6,11 +7,13 @@ import { type SpiderGuild, type SpiderGuildOptions, spiderGuild } from './spider
 interface Counts {
   readonly read: Map<string, number>
   readonly written: Map<string, number>
+  /** How many questions, however many documents answered them. */
+  readonly asked: Map<string, number>
 }
 
 /** A guild whose store counts the documents that go through it. */
 async function countedGuild(options: SpiderGuildOptions): Promise<{ made: SpiderGuild; counts: Counts }> {
-  const counts: Counts = { read: new Map(), written: new Map() }
+  const counts: Counts = { read: new Map(), written: new Map(), asked: new Map() }
   const add = (to: Map<string, number>, { ownerId, book }: { ownerId: string; book: string }, n: number) =>
     to.set(`${ownerId}/${book}`, (to.get(`${ownerId}/${book}`) ?? 0) + n)
   const counted = <T extends object>(part: T): T =>
@@ -25,6 +28,7 @@ async function countedGuild(options: SpiderGuildOptions): Promise<{ made: Spider
           if (key === 'find') add(counts.read, args[0], (answer as unknown[]).length)
           if (key === 'get' || key === 'lock') add(counts.read, args[0], 1)
           if (key === 'put') add(counts.written, args[0], 1)
+          if (key === 'find' || key === 'get') add(counts.asked, args[0], 1)
           return answer
         }
       },
@@ -99,6 +103,47 @@ describe('the cost of a crawl', () => {
     }
     expect(costs[1]).toEqual(costs[0])
   })
+})
+
+it('looks after three items that were handed over by as many questions as after thirty', async () => {
+  const costs: Record<string, number>[] = []
+  for (const many of [3, 30]) {
+    const clock = new FakeClock()
+    const { made, counts } = await countedGuild({ clock, spider: { maxConcurrentEngines: many } })
+    for (let n = 0; n < many; n += 1) await made.post()
+    let looks = 0
+    const running = made.spider.start({
+      work: {
+        capabilities: { atomic: true, inspect: true },
+        enqueue: (() => ({ accepted: async () => undefined })) as never,
+        states: async (ids) => {
+          looks += 1
+          expect(ids).toHaveLength(many)
+          return ids.map((id) => ({
+            id,
+            type: 'spider.engine',
+            status: 'pending',
+            attempt: 1,
+            priority: 0,
+            queueAt: 0,
+            startAt: 0,
+          }))
+        },
+      },
+    })
+    const rows = made.stacks.book('spider', 'queue')
+    while ((await rows.count([['kind', '=', 'item']])) < many) await running.settled()
+    await running.settled()
+    const before = looks
+    counts.asked.clear()
+    await clock.advance(5_000)
+    while (looks === before) await running.settled()
+    await running.settled()
+    costs.push(Object.fromEntries([...counts.asked].sort()))
+    await running.stop()
+  }
+  expect(costs[0]?.['spider/engines']).toBe(1)
+  expect(costs[1]).toEqual(costs[0])
 })
 
 it('W13: a transaction in memory looks at the documents that it touches, and at no other', async () => {

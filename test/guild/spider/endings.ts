@@ -212,11 +212,11 @@ export function describeEndings(kind: GroundKind): void {
         items: Items,
         options: SpiderGuildOptions,
         work: Parameters<typeof createWork>[0] = {},
-        around: (w: WorkSystem) => Pick<WorkSystem, 'enqueue' | 'states'> = (w) => w,
+        around: (w: WorkSystem) => Partial<WorkSystem> = () => ({}),
       ) => {
         const made = await spiderGuild(ground, { ...options, spider: { pollIntervalMs: 20, ...options.spider } })
         const w = createWork({ backend: items, ...work, work: [made.spider.engineWork] }) as unknown as WorkSystem
-        const running = made.spider.start({ work: around(w) })
+        const running = made.spider.start({ work: { ...w, ...around(w) } })
         let stopped: Promise<void> | undefined
         const stop = (): Promise<void> => {
           stopped ??= (async () => {
@@ -301,7 +301,6 @@ export function describeEndings(kind: GroundKind): void {
         let look = () => {}
         const isToLook = new Promise<void>((resolve) => (look = resolve))
         const made = await member(items, { designs: { done }, hasRetry: true }, waiting, (w) => ({
-          enqueue: w.enqueue,
           states: async (ids) => isToLook.then(() => w.states(ids)),
         }))
         const writ = await made.post()
@@ -341,7 +340,6 @@ export function describeEndings(kind: GroundKind): void {
         const items = memoryBackend()
         const made = await member(items, { designs: { done } }, waiting, (w) => ({
           enqueue: ((work: Parameters<typeof w.enqueue>[0]) => w.enqueue(work as never, { timeout: 1 })) as never,
-          states: w.states,
         }))
         const writ = await made.post()
         await itemIn(made)
@@ -386,7 +384,6 @@ export function describeEndings(kind: GroundKind): void {
         let answer = () => {}
         const isAnswered = new Promise<void>((resolve) => (answer = resolve))
         const late = await member(items, fails, waiting, (w) => ({
-          states: w.states,
           enqueue: ((work: { readonly id: string }) => {
             const handle = w.enqueue(work as never)
             return { accepted: () => handle.accepted().finally(() => isAnswered) }
@@ -399,7 +396,6 @@ export function describeEndings(kind: GroundKind): void {
         const isCutOff = new Promise<never>((_, reject) => (giveUp = reject))
         isCutOff.catch(() => undefined)
         const cutOff = await member(items, fails, {}, (w) => ({
-          states: w.states,
           enqueue: ((work: { readonly id: string }) =>
             work.id.endsWith('/1') ? w.enqueue(work as never) : { accepted: () => isCutOff }) as never,
         }))

@@ -41,6 +41,7 @@ async function killedAt(call: number): Promise<{ calls: readonly string[]; pushe
         pushedAfter = Math.min(pushedAfter, victim.calls.length)
         return queue.enqueue(...args)
       }) as never,
+      capabilities: queue.capabilities,
       states: (ids) => (victim.isDead ? new Promise(() => undefined) : queue.states(ids)),
     },
   })

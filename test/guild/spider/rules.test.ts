@@ -514,6 +514,31 @@ describe('what the original lost', () => {
     expect(await second.phaseOf(writ)).toBe('stuck')
   })
 
+  it('W9: a writ that a person sticks while engines of its first rig run on stays stuck, before and after a restart', async () => {
+    const ground = await onMemory.open()
+    const options: SpiderGuildOptions = {
+      hasRetry: true,
+      spider: { maxConcurrentEnginesPerRig: 2 },
+      designs: { quick: async () => ({ status: 'launched', sessionId: 's' }), thrower },
+      engines: [
+        { id: 'long', designId: 'quick' },
+        { id: 'fails', designId: 'thrower' },
+      ],
+    }
+    const first = await spiderGuild(ground, options)
+    const writ = await first.post()
+    await first.drain()
+    // Opened again by the retry, it waits for the session.
+    expect([await first.phaseOf(writ), (await first.rigsOf(writ)).length]).toEqual(['open', 1])
+    expect(await first.statusOf(writ)).toMatchObject({ stuckCause: 'engine-failure' })
+    await first.clerk.transition(writ.id, 'stuck', { resolution: 'by hand' })
+    await first.drain()
+    expect(await first.phaseOf(writ)).toBe('stuck')
+    await first.g.shutdown()
+    const second = await open(options, ground)
+    expect(await second.phaseOf(writ)).toBe('stuck')
+  })
+
   it('W12: a dozen old writs that wait do not stop a younger one', async () => {
     const { post, clerk, spider, follows } = await open({
       designs: { quick: async () => ({ status: 'blocked', blockType: 'patron-input', condition: { requestId: 'r' } }) },

@@ -45,9 +45,16 @@ export const SPIDER_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'an item that is nowhere to be found was discarded, whosever it was',
     file: 'src/guild/spider/items.ts',
-    find: 'state === undefined && seen.has(id)',
-    replace: 'state === undefined',
+    find: 'state === undefined && seen.has(id) && work',
+    replace: 'state === undefined && work',
     caughtBy: scenario('an item of another work system'),
+  },
+  {
+    fault: 'what plain ports have forgotten is gone',
+    file: 'src/guild/spider/items.ts',
+    find: ' && work.capabilities.atomic',
+    replace: '',
+    caughtBy: { file: 'test/guild/spider/autonomy.test.ts', test: 'over plain ports' },
   },
   {
     fault: 'a late answer to a handing over counts for whatever is due',
@@ -80,9 +87,16 @@ export const SPIDER_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'the flag is left in place when the next rig is spawned',
     file: 'src/guild/spider/spawn.ts',
-    find: "if (retryable !== undefined) await floor.clerk.setWritStatus(writ.id, 'spider', rest)",
+    find: 'await dropFlag(floor, writ)',
     replace: '',
-    caughtBy: rules('W9: a writ that a person sticks'),
+    caughtBy: rules('W9: a writ that a person sticks after the requeue stays stuck, before'),
+  },
+  {
+    fault: 'the flag is left in place while engines of the stuck rig run on',
+    file: 'src/guild/spider/line.ts',
+    find: 'if (writ !== null && isOpen && spiderStatus(writ)?.rigId === row.rigId) await dropFlag(floor, writ)',
+    replace: '',
+    caughtBy: rules('W9: a writ that a person sticks while engines of its first rig run on'),
   },
   {
     fault: 'a graft replaces the one that waits',

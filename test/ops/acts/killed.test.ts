@@ -118,6 +118,54 @@ describe('a bulk action whose answers get lost', () => {
   })
 })
 
+describe('a bulk action that cannot write down at once what had moved on', () => {
+  it('tries that again, and not the page, whose changes it would not count', async () => {
+    const { desk, charged, clock, acts, w } = scene()
+    const ids = await charged(10)
+    await w.stop()
+    let isFirst = true
+    let hasFailed = false
+    const clumsy: Desk = {
+      ...desk,
+      ledger: {
+        ...desk.ledger,
+        commit: async (batch) => {
+          // One of the first page moves on between the look at it and its commit.
+          if (batch.length > 1 && isFirst) {
+            isFirst = false
+            await acts.redrive(ids.at(-1)!, BY)
+          }
+          return desk.ledger.commit(batch)
+        },
+      },
+      ports: {
+        ...desk.ports,
+        store: {
+          get: (key) => desk.ports.store.get(key),
+          setIfNotExists: (...given) => desk.ports.store.setIfNotExists(...given),
+          set: async (key, value, ttl) => {
+            if (key.includes(':page:') && !hasFailed) {
+              hasFailed = true
+              throw new Error('the connection was lost')
+            }
+            return desk.ports.store.set(key, value, ttl)
+          },
+        },
+      },
+    }
+    const told: number[] = []
+    const action = openActs(clumsy).redrive({}, { ...BY, pageSize: 5, onProgress: ({ done }) => void told.push(done) })
+    let isOver = false
+    void action.finally(() => {
+      isOver = true
+    })
+    while (!isOver) await clock.advance(100)
+    expect(hasFailed).toBe(true)
+    expect(told).toEqual([4, 9])
+    expect(await action).toMatchObject({ total: 10, done: 9, passed: 1, state: 'done' })
+  })
+})
+
 describe('a bulk action that is told to stop', () => {
   it('stops after the page under way, and is gone on with', async () => {
     const { acts, charged } = scene()

@@ -111,3 +111,62 @@ it('an audit says which groups it could not compare, because they changed at eve
   expect(report).toMatchObject({ found: 0, isComplete: true, unseen: [{ code: 'restless', count: 1 }] })
   expect((await openAudit(desk).audit()).unseen).toEqual([])
 })
+
+it('an audit of a fleet at work looks closely at none of the groups that have only moved on since it saw them', async () => {
+  const clock = new FakeClock()
+  const desk = openDesk(memoryBackend({ clock }), { clock })
+  const [queueAt, startAt] = [clock.now(), clock.now()]
+  const groups = Array.from({ length: 300 }, (_, n) => `g-${n}`)
+  const ids = (groupId: string) => [groupId, `${groupId}/child`]
+  await desk.ledger.commit(
+    groups.flatMap((groupId) =>
+      ids(groupId).map((id) => ({
+        guard: { by: 'absent' as const, id },
+        effects: [
+          { do: 'openGroup' as const, groupId, by: 1 },
+          {
+            do: 'push' as const,
+            item: { id, type: 't', groupId, input: '1', queueAt, startAt, attempt: 1, priority: 0 },
+            queue: 'default',
+            delayMs: 3_600_000,
+          },
+        ],
+      })),
+    ),
+  )
+  const looked = new Set<string>()
+  let isOver = false
+  const inspect: Desk['inspect'] = (call) => {
+    const near = desk.inspect(call)
+    const list: typeof near.list = async (query) => {
+      if (query.groupId !== undefined) looked.add(query.groupId)
+      // The last of the lists: whatever was in the others is seen. All of it ends now, apart from one group that is wrong.
+      if (query.state === 'active' && !isOver) {
+        isOver = true
+        const [wrong = '', ...others] = groups
+        await desk.ledger.commit([
+          ...others.flatMap((groupId) =>
+            ids(groupId).map((id) => ({
+              guard: { by: 'status' as const, id, in: ['pending' as const] },
+              effects: [
+                { do: 'finish' as const, id, ending: 'done' as const, keepMs: 86_400_000 },
+                { do: 'closeGroup' as const, groupId, by: 1 },
+              ],
+            })),
+          ),
+          { guard: { by: 'none' as const }, effects: [{ do: 'openGroup' as const, groupId: wrong, by: 1 }] },
+        ])
+      }
+      return near.list(query)
+    }
+    return { ...near, list }
+  }
+
+  const { findings, isComplete } = await openAudit({ ...desk, inspect }).audit()
+
+  expect(isComplete).toBe(true)
+  expect(findings.map(({ code, text }) => [code, text.split(' ', 3).join(' ')])).toEqual([
+    ['group-count', 'Group g-0 counts'],
+  ])
+  expect([...looked]).toEqual(['g-0'])
+})

@@ -176,6 +176,11 @@ describe('a writ that is stuck by an engine', () => {
     const since = rig([engine({ status: 'completed' })], { status: 'cancelled', createdAt: '2026-01-01T00:30:00.000Z' })
     expect(reason({ rigs: [failed, since] })?.code).toBe('stuck-by-hand')
   })
+
+  it('nor one that was answered by a requeue already', () => {
+    const { retryable: _, ...answered } = status.spider
+    expect(reason({ writ: writ({ phase: 'stuck', status: { spider: answered } }) })?.code).toBe('stuck-by-hand')
+  })
 })
 
 describe('other writs', () => {
