@@ -65,6 +65,7 @@ export class Autonomy {
   #running: Promise<void> | undefined
   #isAsked = false
   #cancelTimer = () => {}
+  #cancelAgain = () => {}
   #stopHearing = () => {}
   #cancelHeard: (() => void) | undefined
   /** Items that this process knows to be in the work system. */
@@ -97,7 +98,8 @@ export class Autonomy {
     this.#work = work
     this.#floor.width = WIDTH
     this.#stopHearing = this.#floor.stacks.onChangeElsewhere(() => this.#heard())
-    this.#again().catch(() => undefined)
+    this.wake()
+    void this.#again()
     return { stop: () => this.stop(), settled: () => this.#running ?? Promise.resolve() }
   }
 
@@ -105,6 +107,7 @@ export class Autonomy {
     this.#work = undefined
     this.#floor.width = 1
     this.#cancelTimer()
+    this.#cancelAgain()
     this.#stopHearing()
     this.#cancelHeard?.()
     this.#cancelHeard = undefined
@@ -128,12 +131,17 @@ export class Autonomy {
 
   /** Items that were handed over to a work system which may have lost them: the same id again is harmless. */
   async #again(): Promise<void> {
-    this.wake()
-    const { queue } = this.#floor
-    for (const row of await queue.find({ where: [['kind', '=', 'item']] })) await this.#push(row)
-    // Those that were not lost may have ended while nobody was there.
-    this.#lookAt = 0
-    this.wake()
+    const { queue, clock } = this.#floor
+    try {
+      for (const row of await queue.find({ where: [['kind', '=', 'item']] })) await this.#push(row)
+      // Those that were not lost may have ended while nobody was there.
+      this.#lookAt = 0
+      this.wake()
+    } catch (error) {
+      if (this.#work === undefined) return
+      this.#warn(error)
+      this.#cancelAgain = clock.after(PAUSE_MS, () => void this.#again())
+    }
   }
 
   async #plan(): Promise<void> {
@@ -148,7 +156,7 @@ export class Autonomy {
       }
       pauseMs = await this.#untilDue()
     } catch (error) {
-      this.#floor.warn({ code: 'STEP_FAILED', message: `Spider could not go on: ${errorMessage(error)}`, error })
+      this.#warn(error)
       pauseMs = PAUSE_MS
     } finally {
       this.#running = undefined
@@ -157,6 +165,10 @@ export class Autonomy {
         else this.#cancelTimer = this.#floor.clock.after(pauseMs ?? PAUSE_MS, () => this.wake())
       }
     }
+  }
+
+  #warn(error: unknown): void {
+    this.#floor.warn({ code: 'STEP_FAILED', message: `Spider could not go on: ${errorMessage(error)}`, error })
   }
 
   async #step(): Promise<boolean> {

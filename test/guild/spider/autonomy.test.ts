@@ -101,7 +101,10 @@ it('a run whose item is cancelled is cancelled with its rig and its writ', async
   expect(await made.stacks.book('spider', 'slots').count()).toBe(0)
 })
 
-it('runs an engine again whose item was lost with its work system', async () => {
+it.each([
+  ['at once', 0],
+  ['when the new one is away at first', 1],
+])('runs an engine again whose item was lost with its work system, %s', async (_, failures) => {
   const ground = await onMemory.open()
   const keys: string[] = []
   const designs = {
@@ -120,7 +123,12 @@ it('runs an engine again whose item was lost with its work system', async () => 
   await lostSpider.stop()
   const next = await spiderGuild(ground, { designs })
   const w = createWork({ work: [next.spider.engineWork] })
-  const running = next.spider.start({ work: w })
+  let calls = 0
+  const enqueue = ((...args: Parameters<typeof w.enqueue>) => {
+    calls += 1
+    return calls <= failures ? { accepted: () => Promise.reject(new Error('away')) } : w.enqueue(...args)
+  }) as typeof w.enqueue
+  const running = next.spider.start({ work: { ...w, enqueue } })
   onTestFinished(async () => {
     await running.stop()
     await w.stop()
@@ -129,6 +137,7 @@ it('runs an engine again whose item was lost with its work system', async () => 
 
   await until(async () => (await next.phaseOf(writ)) === 'completed')
 
+  expect(calls).toBe(failures + 1)
   expect(keys[1]).toBe(keys[0])
   expect(await next.rigsOf(writ)).toHaveLength(1)
   // The item that was made anew was run, and no other had to be made for it.
