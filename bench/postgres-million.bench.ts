@@ -1,7 +1,7 @@
 // Does a table through which a million items have passed stay small and fast? Enqueue, claim and settle in batches, with
 // PostgreSQL's own settings for durability and autovacuum, and retention that really removes.
 // `npm run bench -- postgres-million` or `node --import tsx bench/postgres-million.bench.ts [items] [keepSeconds]`
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import pg from 'pg'
 import { postgresBackend } from '../src/backends/postgres/index.js'
@@ -50,9 +50,15 @@ async function pidsOfServer(): Promise<readonly number[]> {
   const { rows } = await client.query("select pid from pg_stat_activity where backend_type = 'client backend'")
   return rows.map(({ pid }) => Number(pid))
 }
+/** What each connection has used; of one that the pool has closed meanwhile, the last that was read. */
+const used = new Map<number, number>()
 function spent(pids: readonly number[]): number {
   const { user, system } = process.cpuUsage()
-  const ofServer = pids.map((pid) => Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1_000)
+  const ofServer = pids.map((pid) => {
+    const file = `/proc/${pid}/schedstat`
+    if (existsSync(file)) used.set(pid, Number(readFileSync(file, 'utf8').split(' ')[0]) / 1_000)
+    return used.get(pid) ?? 0
+  })
   return ofServer.reduce((sum, each) => sum + each, user + system)
 }
 

@@ -1,5 +1,6 @@
 // `npm run bench -- <name>`: builds, and runs bench/<name>.bench.ts. Without a name it lists them.
 import { existsSync, readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ensureBuilt } from './lib/build.mjs'
 import { command, foreground } from './lib/command.mjs'
@@ -24,6 +25,8 @@ await command(async () => {
     return 1
   }
   ensureBuilt()
+  // Servers that tests start keep their data in memory; there a flush costs nothing.
+  process.env.MILLRACE_SERVER_DATA ??= tmpdir()
   return foreground(typescriptProgram(`bench/${name}${SUFFIX}`, args))
 })
 
