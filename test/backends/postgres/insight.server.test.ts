@@ -1,4 +1,3 @@
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postgresBackend } from '../../../src/backends/postgres/index.js'
 import { MIGRATIONS } from '../../../src/backends/postgres/migrations.js'
@@ -7,32 +6,18 @@ import type { Ledger } from '../../../src/ports/ledger.js'
 import { fillWithDead, QUESTIONS } from '../dead-heap.js'
 import { ledgerOn } from '../ledger-on.js'
 import { ask, enqueue, item, START } from '../settlements.js'
-import { Schemas } from './schemas.js'
+import { type Explained, startExplained } from './explained.js'
 
-let schemas: Schemas
-let pool: pg.Pool
-/** Every plan that the server used, with the text of its statement. */
-const plans: string[] = []
-
-class ExplainedClient extends pg.Client {
-  constructor(config?: pg.ClientConfig) {
-    super(config)
-    this.on('notice', ({ message }) => {
-      if (message?.includes('Query Text:') === true) plans.push(message)
-    })
-  }
-}
+let explained: Explained
+let schemas: Explained['schemas']
+let pool: Explained['pool']
+let plans: string[]
 
 beforeAll(async () => {
-  schemas = await Schemas.start({ fsync: 'off', session_preload_libraries: 'auto_explain' })
-  const options =
-    '-c auto_explain.log_min_duration=0 -c auto_explain.log_nested_statements=on -c client_min_messages=log'
-  pool = new pg.Pool({ connectionString: schemas.url, max: 1, options, Client: ExplainedClient } as pg.PoolConfig)
+  explained = await startExplained()
+  ;({ schemas, pool, plans } = explained)
 })
-afterAll(async () => {
-  await pool?.end()
-  await schemas?.stop()
-})
+afterAll(() => explained?.stop())
 
 const straysOf = async (ledger: Ledger) =>
   (await ledger.inspect!.strays!({ limit: 10 })).items.map(({ envelope }) => envelope.id).toSorted()

@@ -1,40 +1,19 @@
-import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
 import { ledgerOn } from '../ledger-on.js'
 import { ask, children, contribute, enqueue, finish, gate, item, park, retry, START, times } from '../settlements.js'
-import { Schemas } from './schemas.js'
+import { type Explained, startExplained } from './explained.js'
 
-let schemas: Schemas
-let pool: pg.Pool
-/** Every plan that the server made or used, nested statements included. */
-const plans: string[] = []
-
-/** A client whose server tells the plan of everything it runs. */
-class ExplainedClient extends pg.Client {
-  constructor(config?: pg.ClientConfig) {
-    super(config)
-    this.on('notice', ({ message }) => {
-      if (message?.includes('Query Text:') === true) plans.push(message)
-    })
-  }
-}
+let explained: Explained
+let schemas: Explained['schemas']
+let pool: Explained['pool']
+let plans: string[]
 
 beforeAll(async () => {
-  schemas = await Schemas.start({ fsync: 'off', session_preload_libraries: 'auto_explain' })
-  const options =
-    '-c auto_explain.log_min_duration=0 -c auto_explain.log_nested_statements=on -c client_min_messages=log'
-  pool = new pg.Pool({
-    connectionString: schemas.url,
-    max: 1,
-    options,
-    Client: ExplainedClient,
-  } as pg.PoolConfig)
+  explained = await startExplained()
+  ;({ schemas, pool, plans } = explained)
 })
-afterAll(async () => {
-  await pool?.end()
-  await schemas?.stop()
-})
+afterAll(() => explained?.stop())
 
 /** Everything that a busy fleet does, once. */
 async function work(backend: PostgresBackend, prefix: string): Promise<void> {
