@@ -15,13 +15,14 @@ export default {
     // Loaded by the name of the backend that a run is for.
     'test/work/grounds/*.ts',
     'test/chaos/main.ts',
+    'test/load/{main,worker}.ts',
     'test/guild/stacks/processes/{listener,transfer,versions}.ts',
-    'test/chaos/{worker,producer}.mjs',
+    'test/chaos/{worker,producer,waiter,locker}.mjs',
     'test/guild/spider/processes/*.mjs',
   ],
   project: ['src/**/*.{ts,tsx}!', 'scripts/**/*.mjs', 'test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
   // Programs of the system; those of npm packages must be listed in package.json.
-  ignoreBinaries: ['apt-get'],
+  ignoreBinaries: ['apt-get', 'mount', 'umount'],
   // Called by its path in test/package, since it has no API of its own.
   ignoreDependencies: ['@arethetypeswrong/cli'],
   // A type that only its own file names is still part of what that file says.

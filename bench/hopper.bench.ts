@@ -21,7 +21,7 @@ import type { Handler } from '../src/source/handler.js'
 import { Headers } from '../src/source/headers.js'
 import { Hopper } from '../src/source/hopper.js'
 import type { HopperOptions } from '../src/source/hopper-options.js'
-import { ledgerFeed, type Settling } from '../src/source/ledger-feed.js'
+import { ledgerFeed, type Outgoing, type Settling } from '../src/source/ledger-feed.js'
 import type { Admission, Carry } from '../src/source/loop/admission.js'
 import type { Delivery } from '../src/source/loop/delivery.js'
 import { Loop } from '../src/source/loop/loop.js'
@@ -200,16 +200,17 @@ async function ledger(): Promise<Cost> {
       }),
     )
   }
-  const commits = new GroupCommit<Settlement, CommitResult>({ flush: (batch) => book.commit(batch) })
+  const outcomes = new GroupCommit<Outgoing, CommitResult>({
+    flush: (batch) => book.commit(batch.map(({ settlement }) => settlement)),
+  })
   const feed = ledgerFeed({
     ledger: book,
-    commits,
+    outcomes,
     queues: ['default'],
     leaseMs: 30_000,
     heartbeatMs: 10_000,
     worker: { id: 'w', host: 'here', version: '0', types: ['bench'], queues: ['default'] },
     clock: systemClock,
-    startNow: (n) => n,
     retryQueueMs: 1_000,
   })
   let settled = 0

@@ -103,7 +103,7 @@ async function ledgerDrain(count: number, isReversed = false): Promise<Cost> {
   return { enqueue, drain: cpu() - began }
 }
 
-const ask = (max: number) => ({ from: [{ queue: 'default', max }], leaseMs: 30_000, worker: 'w', startNow: max })
+const ask = (max: number) => ({ from: [{ queue: 'default', max }], leaseMs: 30_000, worker: 'w' })
 
 async function settle(ledger: Ledger, items: readonly Claimed[]): Promise<void> {
   const now = Date.now()

@@ -39,8 +39,7 @@ const enqueues = (n: number): Settlement[] =>
       ],
     }
   })
-const claim = (max: number) =>
-  ledger.claim({ from: [{ queue: 'default', max }], leaseMs: 60_000, worker: 'bench', startNow: max })
+const claim = (max: number) => ledger.claim({ from: [{ queue: 'default', max }], leaseMs: 60_000, worker: 'bench' })
 
 /**
  * Processor time of this process and of the server's connections, in µs: on a machine that others use too, the clock on the wall

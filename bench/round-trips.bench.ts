@@ -6,6 +6,7 @@ import { memoryBackend } from '../src/backends/memory/index.js'
 import { createWork, defineWork, type WorkSystem } from '../src/index.js'
 import { own, ownedBy } from '../src/ports/native.js'
 import type { Ports } from '../src/ports/ports.js'
+import { failOnError } from './lib/fail-on-error.js'
 
 type Counts = Map<string, number>
 
@@ -112,6 +113,7 @@ for (const [ground, portsOf] of Object.entries(GROUNDS)) {
     const work = createWork({
       ...ports,
       work: types,
+      onError: failOnError,
       pollInterval: 5_000, // so that idle looks are rare among the counts
       onEvent: ({ kind }) => {
         if (kind !== 'succeeded') return

@@ -5,7 +5,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createWork, defineWork, memoryBackend, priorityDoer } from 'millrace'
+import { createWork, defineWork, memoryBackend } from 'millrace'
 
 const [, program = '', role, file = ''] = process.argv
 if (role === undefined) tellTheStory()
@@ -39,7 +39,7 @@ async function deliver(onFile: string, dies: boolean): Promise<void> {
   console.log(`  ${backend.queue.size()} letters are on file.`)
   const isEmpty = backend.queue.size() === 0
   // One after the other, so that the story is the same each time.
-  const work = createWork({ backend, work: [send], doer: priorityDoer({ max: 1, buffer: 0 }), autoStart: false })
+  const work = createWork({ backend, work: [send], concurrency: 1, autoStart: false })
   if (isEmpty) {
     const letters = ['Ada', 'Grace', 'Barbara'].map((to) => send(to))
     await work.enqueueMany(letters) // Resolves once all three are on file.

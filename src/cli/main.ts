@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { keepAlive } from '../core/keep-alive.js'
+import { secretHider } from '../core/secrets.js'
 import { endWith, onUncaught, processIo } from './process-io.js'
-import { secretHider } from './reach/secrets.js'
 import { renderError } from './report-error.js'
 import { runCli } from './run.js'
 import { plain } from './terminal/paint.js'

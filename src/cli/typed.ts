@@ -1,4 +1,4 @@
-import { safeAddress } from './reach/secrets.js'
+import { safeAddress } from '../core/secrets.js'
 
 /** How this command line was called, as far as the next one has to be called alike. */
 export interface CalledAs {

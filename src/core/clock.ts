@@ -14,6 +14,11 @@ export interface Clock {
   after(ms: Ms, run: () => void): () => void
   /** Resolves after `ms`; rejects with the signal's reason as soon as that aborts. */
   sleep(ms: Ms, signal?: AbortSignal): Promise<void>
+  /**
+   * Resolves when the event loop has had a turn: timers, sockets and signals that were waiting have been served. Only clocks
+   * of real time have it; under a simulated one nothing waits for a turn.
+   */
+  turn?(): Promise<void>
   /** Its timers run in real time: whoever waits for one has to keep the process alive. */
   readonly isReal?: true
 }
@@ -31,6 +36,7 @@ export const systemClock: Clock = Object.freeze({
   monotonic: () => performance.now(),
   after: afterRealTime,
   sleep: (ms: Ms, signal?: AbortSignal) => sleepOn(afterRealTime, ms, signal),
+  turn: realTurn,
 })
 
 /**
@@ -50,6 +56,7 @@ export function clockFrom(now: (() => At) | Clock): Clock {
     monotonic: neverBackwards(now),
     after: afterRealTime,
     sleep: (ms: Ms, signal?: AbortSignal) => sleepOn(afterRealTime, ms, signal),
+    turn: realTurn,
   })
 }
 
@@ -93,6 +100,10 @@ export function sleepOn(after: Clock['after'], ms: Ms, signal?: AbortSignal): Pr
     })
     signal?.addEventListener('abort', onAbort, { once: true })
   })
+}
+
+function realTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
 }
 
 function afterRealTime(ms: Ms, run: () => void): () => void {

@@ -96,6 +96,7 @@ function encodeArray(value: readonly unknown[], depth: number, around: Around): 
 
 /** An object of some class that means nothing to us: its own enumerable properties, as JSON has it. */
 function encodeInstance(value: object, key: Key, depth: number, around: Around): unknown {
+  if (types.isPromise(value)) throw promised(key)
   if (types.isBoxedPrimitive(value)) {
     return types.isSymbolObject(value) ? {} : encodeAny(value.valueOf(), key, depth, around)
   }
@@ -229,6 +230,11 @@ function cycle(key: Key): TypeError {
   return new TypeError(
     `A value that contains itself (found again at "${key}") cannot be encoded. Pass an id or a copy instead of the object.`,
   )
+}
+
+/** It has no properties: what it stands for would be lost without a word. */
+function promised(key: Key): TypeError {
+  return new TypeError(`A promise${key === '' ? '' : ` (at "${key}")`} cannot be encoded. Await it first.`)
 }
 
 function tooDeep(): MillraceError {

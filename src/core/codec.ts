@@ -20,7 +20,7 @@ export interface JsonCodec {
  * An object with a `toJSON` is written as its answer; an object of any other class as its own enumerable properties;
  * functions and symbols are left out of objects, are `null` in arrays and `undefined` by themselves.
  *
- * `stringify` throws a `TypeError` for a value that contains itself, and `NESTED_TOO_DEEP` beyond 1,000 levels. `parse`
+ * `stringify` throws a `TypeError` for a value that contains itself or a promise, and `NESTED_TOO_DEEP` beyond 1,000 levels. `parse`
  * throws only for text that is not JSON: a payload can neither forge a value of the program nor break its reader.
  *
  * @example

@@ -48,7 +48,8 @@ export async function retry<T, E = never>(
     state = { ...state, lastError: failure }
     const answer = await on(failure, state)
     if (answer === false || state.attempt >= policy.attempts) {
-      const error = abortReason(failure)
+      // Where `on` goes on after an abort, what ran out of attempts is the abort itself.
+      const error = answer === false ? abortReason(failure) : failure
       await tell(hooks.onError, error, state)
       if ('errorResult' in options) return options.errorResult as E
       throw error

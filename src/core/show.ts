@@ -1,11 +1,13 @@
+import { hidePasswords } from './secrets.js'
+
 /** Longest piece of a value that goes into a message: enough to recognise it, too little to spill a payload. */
 const SHOWN_CHARACTERS = 60
 
-/** A value as it is shown in a message: short, on one line, and never throwing, whatever it is. */
+/** A value as it is shown in a message: short, on one line, without passwords of addresses, and never throwing, whatever it is. */
 export function show(value: unknown): string {
   switch (typeof value) {
     case 'string':
-      return JSON.stringify(clip(value))
+      return JSON.stringify(clip(hidePasswords(value)))
     case 'bigint':
       return `${clip(String(value))}n`
     case 'number':

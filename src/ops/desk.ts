@@ -31,7 +31,7 @@ export function openDesk(
     ledger,
     clock,
     // A claim that wants nothing tells it.
-    now: async () => (await ledger.claim({ from: [], leaseMs: 1_000, worker: 'ops', startNow: 0 })).at,
+    now: async () => (await ledger.claim({ from: [], leaseMs: 1_000, worker: 'ops' })).at,
     inspect(call) {
       if (ledger.inspect === undefined) throw new NotSupportedError(`answer ops.${call}()`, 'inspect')
       return ledger.inspect

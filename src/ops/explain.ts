@@ -94,13 +94,7 @@ export function explain(facts: ExplainFacts): readonly [Reason, ...Reason[]] {
     case 'scheduled':
     case 'retrying': {
       if (view.cancelled !== undefined) return [stopped(view, now)]
-      const reason = later(word, view, facts)
-      const others = [...deadlines(view, now), ...pauses(facts, view), ...handlers(facts, view)]
-      const [unknown] = others.filter(({ code }) => code === 'unknown-type')
-      // Somebody who did not know its type has put it back for a while: when that is over, the same happens again.
-      return unknown !== undefined && isPutBack(view)
-        ? [unknown, reason, ...others.filter((other) => other !== unknown)]
-        : [reason, ...others]
+      return [later(word, view, facts), ...deadlines(view, now), ...pauses(facts, view), ...handlers(facts, view)]
     }
     case 'waiting': {
       if (view.cancelled !== undefined) return [stopped(view, now), ...handlers(facts, view)]
@@ -111,11 +105,6 @@ export function explain(facts: ExplainFacts): readonly [Reason, ...Reason[]] {
     default:
       return unreachable(word)
   }
-}
-
-/** Due later than it was meant to start: a worker had it and gave it back. */
-function isPutBack({ dueAt = 0, envelope }: ItemView): boolean {
-  return dueAt > envelope.startAt
 }
 
 function dead({ ending, class: of, error, endAt, envelope }: ItemView, now: At): Reason {
@@ -144,9 +133,11 @@ function running(facts: ExplainFacts, view: ItemView): readonly [Reason, ...Reas
   const who = holder === undefined ? `worker ${view.holder ?? '(unknown)'}` : `${holder.host} (worker ${holder.id})`
   const until = view.leaseUntil
   if (until !== undefined && until <= now) {
+    // Only what the last heartbeat reported as running counts as cut off.
+    const what = view.running === false ? 'It was abandoned' : 'Its run was cut off'
     const lapsed: Reason = {
       code: 'lapsed',
-      text: `Its run was cut off: the lease of ${who} ended ${durationText(now - until)} ago${cutOffText(view)}.`,
+      text: `${what}: the lease of ${who} ended ${durationText(now - until)} ago${cutOffText(view)}.`,
       remedy: `The next look of any worker at queue "${view.queue ?? 'default'}" puts it back to work by itself.`,
     }
     return [lapsed, ...handlers(facts, view)]
@@ -155,28 +146,28 @@ function running(facts: ExplainFacts, view: ItemView): readonly [Reason, ...Reas
     return [
       {
         code: 'stopping',
-        text: `It was cancelled (${view.cancelled === '' ? 'no reason was given' : view.cancelled}) while it runs on ${who}.`,
+        text: `It was cancelled (${view.cancelled === '' ? 'no reason was given' : view.cancelled}) while ${view.running === false ? `${who} held it` : `it runs on ${who}`}.`,
         remedy:
           'Its worker hears of it at its next heartbeat at the latest; then its signal fires. It ends as cancelled, unless its handler pays no heed and succeeds.',
       },
     ]
   }
-  const lease = until === undefined ? '' : `, lease until ${instantText(until)}`
-  if (view.runAt === undefined && facts.workers !== undefined) {
+  const lease = until === undefined ? '' : `lease until ${instantText(until)}`
+  const ago = view.runAt === undefined ? undefined : durationText(now - view.runAt)
+  if (view.running === false) {
     return [
       {
         code: 'taken',
-        text: `${who} has taken it and has not told yet that it began${lease}.`,
+        text: `It was taken${ago === undefined ? '' : ` ${ago} ago`} by ${who}, whose last heartbeat did not report it as running${lease && `; ${lease}`}.`,
         remedy:
-          'Wait: it is among the next to run there. If that process dies, it is put back to work when the lease ends.',
+          'Wait, or cancel it. It runs already, is among the next to run there, or has run and its outcome is being stored; heartbeats tell every few seconds. If that process dies, it is put back to work when the lease ends.',
       },
     ]
   }
-  const since = view.runAt === undefined ? '' : ` since ${durationText(now - view.runAt)}`
   return [
     {
       code: 'running',
-      text: `It runs on ${who}${since}, attempt ${view.envelope.attempt}${lease}.`,
+      text: `It runs on ${who}${ago === undefined ? '' : ` since ${ago}`}, attempt ${view.envelope.attempt}${lease && `, ${lease}`}.`,
       remedy: 'Wait for it, or cancel it. If its process dies, it is put back to work when the lease ends.',
     },
   ]
@@ -349,7 +340,8 @@ function waiting(view: ItemView, now: At): Reason {
   return {
     code: 'waiting',
     text: `It waits for its turn${since}: those before it have a higher priority or were due earlier.`,
-    remedy: 'Wait; or give the workers more room (doer), start more of them, or raise the priority of such items.',
+    remedy:
+      'Wait; or give the workers more room (concurrency or doer), start more of them, or raise the priority of such items.',
   }
 }
 

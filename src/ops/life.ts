@@ -205,9 +205,13 @@ function present({ view, waitsFor, acts, now }: LifeFacts): Moment[] {
 }
 
 function running(view: ItemView, now: At): Moment {
-  const { holder = '(unknown)', runAt, envelope } = view
-  return runAt === undefined
-    ? { at: now, what: 'waits', text: `${holder} has taken it and has not told yet that it began${cutOffText(view)}.` }
+  const { holder = '(unknown)', runAt = now, envelope } = view
+  return view.running === false
+    ? {
+        at: now,
+        what: 'waits',
+        text: `It was taken by ${holder}, whose last heartbeat did not report it as running${cutOffText(view)}.`,
+      }
     : {
         at: runAt,
         what: 'started',

@@ -2,16 +2,19 @@ import type { Clock } from '../core/clock.js'
 import { MillraceError } from '../core/error.js'
 import { OptionRangeError } from '../core/options.js'
 import type { Maybe, Ms } from '../core/time.js'
+import type { Turns } from '../core/turns.js'
 
 /** Options of {@link GroupCommit}. */
 export interface GroupCommitOptions<T, R> {
   /**
    * Sends one batch; the results align with it. It may answer at once or later. A rejection, or a throw, is the outcome of
-   * every item of that batch and of no other.
+   * every item of that batch and of no other, unless `repeat` sends the batch again.
    */
   flush(batch: readonly T[]): Maybe<readonly R[]>
   /** Most items in one batch. Default: no limit beyond `maxUnsent`. */
   readonly maxBatch?: number
+  /** Most bytes in one batch, as counted by `sizeOf`; an item that is larger travels alone. Default: no limit. */
+  readonly maxBatchBytes?: number
   /**
    * How many batches may be under way at once. With one, a busy system batches by itself, and a batch that hangs holds up
    * what comes after it; with `Infinity` only what is added in the same turn travels together. Default: 1.
@@ -22,6 +25,10 @@ export interface GroupCommitOptions<T, R> {
    * a call which is never answered does not hold up the others for ever. Default: no limit.
    */
   readonly patience?: { readonly ms: Ms; readonly clock: Clock }
+  /** Sends a batch that failed again, as it was, until it is answered. Only for batches that may be applied twice. */
+  readonly repeat?: Repeat<T>
+  /** Lets the event loop in between two batches of a flush that never waits for anything outside the process. */
+  readonly turns?: Turns
   /** Most items that wait to be sent; what is under way does not count. Default: 10 000. */
   readonly maxUnsent?: number
   /** Most bytes that wait to be sent, as counted by `sizeOf`. Default: 16 MiB. */
@@ -30,14 +37,33 @@ export interface GroupCommitOptions<T, R> {
   sizeOf?(item: T): number
 }
 
+/** How a batch that failed is sent again. */
+export interface Repeat<T> {
+  readonly clock: Clock
+  /** How long to wait after a batch has failed so often. */
+  readonly delayMs: (failures: number) => Ms
+  /** Hears of every failure: `failures` is 1 for the first one of a batch. */
+  readonly failed: (error: unknown, failures: number, batch: readonly T[]) => void
+  /** No repetition can succeed: the items reject. */
+  readonly isFinal?: (error: unknown) => boolean
+}
+
+const UNSENT = { waits: 'wait to be sent', because: 'they arrive faster than the backend takes them' }
+
 /** More was added than could be sent. Nothing of what was refused has been, or will be, sent. */
 export class BufferFullError extends MillraceError {
-  constructor(limit: 'maxUnsent' | 'maxUnsentBytes', most: number, waiting: number, added: number) {
+  constructor(
+    limit: 'maxUnsent' | 'maxUnsentBytes',
+    most: number,
+    waiting: number,
+    added: number,
+    why: { readonly waits: string; readonly because: string } = UNSENT,
+  ) {
     const unit = limit === 'maxUnsent' ? 'items' : 'bytes'
     super(
       'BUFFER_FULL',
-      `${waiting} ${unit} wait to be sent and ${added} more would exceed ${limit} (${most}): they arrive faster than the ` +
-        'backend takes them. Wait until earlier ones are accepted before adding more, add fewer at once, ' +
+      `${waiting} ${unit} ${why.waits} and ${added} more would exceed ${limit} (${most}): ${why.because}. ` +
+        'Wait until earlier ones are accepted before adding more, add fewer at once, ' +
         `or raise ${limit}.`,
       { facts: { limit, most, waiting, added } },
     )
@@ -63,6 +89,22 @@ interface Waiter<R> {
   readonly reject: (error: unknown) => void
 }
 
+/** Items that travel together, and those who wait for them. */
+interface Batch<T, R> {
+  items: readonly T[]
+  waiters: readonly Waiter<R>[]
+  failures: number
+  /** How many batches had been answered when it last failed. */
+  answersBefore: number
+}
+
+/**
+ * A batch that failed so often goes behind the others and waits without a place, so that they get through if it is at fault: one item
+ * that can never be written must not hold up the rest. Where others got through since its last try, it goes on in halves. Where
+ * nothing does, the backend is at fault: it is tried in halves only every so many times, and those go on together.
+ */
+const TRIES_IN_FRONT = 5
+
 /**
  * Turns many small calls into few large ones, without a timer: what is added while nothing is under way leaves at the end of
  * the current turn of microtasks; what is added meanwhile leaves together when the reply has come. So an idle system waits
@@ -77,16 +119,31 @@ interface Waiter<R> {
 export class GroupCommit<T, R> {
   readonly #options: GroupCommitOptions<T, R>
   readonly #maxBatch: number
+  readonly #maxBatchBytes: number
   readonly #maxUnderWay: number
   readonly #maxUnsent: number
   readonly #maxUnsentBytes: number
   #items: T[] = []
   #waiters: Waiter<R>[] = []
   #bytes = 0
+  /** Batches that failed and whose next try is due; they go before what is new. */
+  readonly #again: Batch<T, R>[] = []
+  /** Batches that failed and whose next try is not due yet. */
+  #resting = 0
+  /** The one of them that others may join. */
+  #pool: Batch<T, R> | undefined
   #isArmed = false
   #underWay = 0
+  /** How many batches were answered so far. */
+  #answers = 0
   #idlers: (() => void)[] = []
+  #crowd: { readonly gone: Promise<void>; readonly tell: () => void } | undefined
   readonly #flush = (): void => {
+    const due = this.#options.turns?.due()
+    if (due !== undefined) {
+      void due.then(this.#flush)
+      return
+    }
     this.#isArmed = false
     this.#send()
   }
@@ -96,6 +153,7 @@ export class GroupCommit<T, R> {
     this.#maxUnsent = limit('maxUnsent', options.maxUnsent ?? 10_000)
     this.#maxUnsentBytes = limit('maxUnsentBytes', options.maxUnsentBytes ?? 16 * 1024 * 1024)
     this.#maxBatch = limit('maxBatch', options.maxBatch ?? Infinity)
+    this.#maxBatchBytes = limit('maxBatchBytes', options.maxBatchBytes ?? Infinity)
     this.#maxUnderWay = limit('maxUnderWay', options.maxUnderWay ?? 1)
     const patienceMs = options.patience?.ms
     if (patienceMs !== undefined && !(patienceMs > 0)) {
@@ -130,16 +188,36 @@ export class GroupCommit<T, R> {
     const bytes = sizeOf === undefined ? 0 : items.reduce((sum, item) => sum + sizeOf(item), 0)
     const full = this.#refusal(items.length, bytes)
     if (full !== undefined) throw full
-    if (items.length <= this.#maxBatch) return this.#addRun(items)
+    if (items.length <= this.#maxBatch && bytes <= this.#maxBatchBytes) return this.#addRun(items)
     const runs: Promise<readonly R[]>[] = []
-    for (let from = 0; from < items.length; from += this.#maxBatch)
-      runs.push(this.#addRun(items.slice(from, from + this.#maxBatch)))
+    for (let from = 0; from < items.length; ) {
+      const to = from + this.#fitting(items, from)
+      runs.push(this.#addRun(items.slice(from, to)))
+      from = to
+    }
     return (await Promise.all(runs)).flat(1) as readonly R[]
+  }
+
+  /** Backpressure: undefined where there is plenty of room, otherwise a promise to await before adding more. */
+  whenRoom(): Promise<void> | undefined {
+    if (!this.#isCrowded) return undefined
+    if (this.#crowd === undefined) {
+      let tell!: () => void
+      const gone = new Promise<void>((resolve) => {
+        tell = resolve
+      })
+      this.#crowd = { gone, tell }
+    }
+    return this.#crowd.gone
+  }
+
+  get #isCrowded(): boolean {
+    return this.#items.length > this.#maxUnsent / 2 || this.#bytes > this.#maxUnsentBytes / 2
   }
 
   /** Resolves when nothing waits and nothing is under way: everything added so far has its outcome. */
   idle(): Promise<void> {
-    if (this.#underWay === 0 && this.#items.length === 0) return Promise.resolve()
+    if (this.#isIdle) return Promise.resolve()
     return new Promise((resolve) => this.#idlers.push(resolve))
   }
 
@@ -168,81 +246,187 @@ export class GroupCommit<T, R> {
   }
 
   #send(): void {
-    if (this.#underWay >= this.#maxUnderWay || this.#items.length === 0) return
-    const { items, waiters } = this.#take()
+    if (this.#underWay >= this.#maxUnderWay) return
+    const batch = this.#again.shift() ?? (this.#items.length === 0 ? undefined : this.#take())
+    if (batch === undefined) return
     let reply: Maybe<readonly R[]>
     this.#underWay += 1
+    if (this.#crowd !== undefined && !this.#isCrowded) {
+      this.#crowd.tell()
+      this.#crowd = undefined
+    }
     // What did not fit into this batch need not wait for its reply.
-    if (this.#items.length > 0) this.#arm()
+    if (this.#again.length > 0 || this.#items.length > 0) this.#arm()
     try {
-      reply = this.#options.flush(items)
+      reply = this.#options.flush(batch.items)
     } catch (error) {
-      this.#settle(waiters, items.length, undefined, error)
+      this.#failed(batch, error)
       return
     }
-    if (!isLater(reply)) this.#settle(waiters, items.length, reply, undefined)
-    else this.#await(reply, waiters, items.length)
+    if (!isLater(reply)) this.#answered(batch, reply)
+    else this.#await(reply, batch)
   }
 
   /** Answered once: by the reply, or when patience ends. */
-  #await(reply: Promise<readonly R[]>, waiters: readonly Waiter<R>[], count: number): void {
+  #await(reply: Promise<readonly R[]>, batch: Batch<T, R>): void {
     const { patience } = this.#options
     let isOpen = true
-    const answer = (results: readonly R[] | undefined, error: unknown): void => {
+    const once = (go: () => void): void => {
       if (!isOpen) return
       isOpen = false
       cancel?.()
-      this.#settle(waiters, count, results, error)
+      go()
     }
-    const cancel = patience?.clock.after(patience.ms, () => answer(undefined, new OutcomeUnknownError(patience.ms)))
+    const cancel = patience?.clock.after(patience.ms, () =>
+      once(() => this.#failed(batch, new OutcomeUnknownError(patience.ms))),
+    )
     reply.then(
-      (results) => answer(results, undefined),
-      (error: unknown) => answer(undefined, error),
+      (results) => once(() => this.#answered(batch, results)),
+      (error: unknown) => once(() => this.#failed(batch, error)),
     )
   }
 
   /** The next batch: everything, or as many whole runs as fit. */
-  #take(): { readonly items: T[]; readonly waiters: Waiter<R>[] } {
+  #take(): Batch<T, R> {
     const items = this.#items
     const waiters = this.#waiters
-    if (items.length <= this.#maxBatch) {
+    if (items.length <= this.#maxBatch && this.#bytes <= this.#maxBatchBytes) {
       this.#items = []
       this.#waiters = []
       this.#bytes = 0
-      return { items, waiters }
+      return { items, waiters, failures: 0, answersBefore: this.#answers }
     }
+    const fitting = this.#fitting(items, 0)
     let taken = 0
     let runs = 0
     for (; runs < waiters.length; runs += 1) {
       const count = waiters[runs]!.count || 1
-      if (taken + count > this.#maxBatch) break
+      // A run of several has been cut to fit: it may go beyond the bytes that were counted from here, never the first.
+      if (taken > 0 && taken + count > fitting) break
       taken += count
     }
     const { sizeOf } = this.#options
     const batch = items.splice(0, taken)
     if (sizeOf !== undefined) for (const item of batch) this.#bytes -= sizeOf(item)
-    return { items: batch, waiters: waiters.splice(0, runs) }
+    return { items: batch, waiters: waiters.splice(0, runs), failures: 0, answersBefore: this.#answers }
   }
 
-  #settle(waiters: readonly Waiter<R>[], count: number, results: readonly R[] | undefined, error: unknown): void {
-    this.#underWay -= 1
-    if (results !== undefined && results.length === count) {
-      let next = 0
-      for (const waiter of waiters) {
-        if (waiter.count === 0) waiter.resolve(results[next++]!)
-        else {
-          waiter.resolve(results.slice(next, next + waiter.count))
-          next += waiter.count
-        }
-      }
-    } else {
-      const cause = results === undefined ? error : misaligned(results.length, count)
-      for (const waiter of waiters) waiter.reject(cause)
+  /** How many of these, from there on, make one batch: at least one. */
+  #fitting(items: readonly T[], from: number): number {
+    const most = Math.min(items.length - from, this.#maxBatch)
+    const { sizeOf } = this.#options
+    if (sizeOf === undefined || this.#maxBatchBytes === Infinity) return most
+    let bytes = 0
+    for (let count = 0; count < most; count += 1) {
+      bytes += sizeOf(items[from + count]!)
+      if (bytes > this.#maxBatchBytes) return Math.max(1, count)
     }
-    // Not at once: whoever was just answered may add its next item in this turn, and then they travel together.
-    if (this.#items.length > 0) this.#arm()
-    else if (this.#underWay === 0) for (const idler of this.#idlers.splice(0)) idler()
+    return most
   }
+
+  #answered(batch: Batch<T, R>, results: readonly R[]): void {
+    const { items, waiters } = batch
+    this.#answers += 1
+    if (results.length !== items.length) {
+      this.#reject(batch, misaligned(results.length, items.length))
+      return
+    }
+    let next = 0
+    for (const waiter of waiters) {
+      if (waiter.count === 0) waiter.resolve(results[next++]!)
+      else {
+        waiter.resolve(results.slice(next, next + waiter.count))
+        next += waiter.count
+      }
+    }
+    this.#left()
+  }
+
+  #failed(batch: Batch<T, R>, error: unknown): void {
+    const { repeat } = this.#options
+    if (repeat === undefined || repeat.isFinal?.(error) === true) {
+      this.#reject(batch, error)
+      return
+    }
+    batch.failures += 1
+    repeat.failed(error, batch.failures, batch.items)
+    // At first it keeps its place while it waits: a backend that is away is asked by few batches, not by all of them in turn.
+    const isInFront = batch.failures < TRIES_IN_FRONT
+    const isAtFault = this.#answers > batch.answersBefore
+    const isApart = isAtFault || batch.failures % TRIES_IN_FRONT === 0
+    batch.answersBefore = this.#answers
+    if (isInFront || isApart) this.#rest(batch, isInFront)
+    else this.#restTogether(batch)
+    if (!isInFront) this.#left()
+  }
+
+  #rest(batch: Batch<T, R>, isInFront: boolean): void {
+    this.#due(batch, () => {
+      if (isInFront) {
+        this.#again.unshift(batch)
+        this.#left()
+      } else {
+        this.#again.push(...halves(batch))
+        this.#arm()
+      }
+    })
+  }
+
+  /** With what else failed because the backend is away, as far as it fits: so its return is met by few batches. */
+  #restTogether(batch: Batch<T, R>): void {
+    const pool = this.#pool
+    const both = pool === undefined ? undefined : [...pool.items, ...batch.items]
+    if (pool !== undefined && both !== undefined && this.#fitting(both, 0) === both.length) {
+      pool.items = both
+      pool.waiters = [...pool.waiters, ...batch.waiters]
+      pool.failures = Math.max(pool.failures, batch.failures)
+      return
+    }
+    this.#pool = batch
+    this.#due(batch, () => {
+      if (this.#pool === batch) this.#pool = undefined
+      this.#again.push(batch)
+      this.#arm()
+    })
+  }
+
+  #due(batch: Batch<T, R>, go: () => void): void {
+    const { clock, delayMs } = this.#options.repeat!
+    this.#resting += 1
+    clock.after(delayMs(batch.failures), () => {
+      this.#resting -= 1
+      go()
+    })
+  }
+
+  #reject({ waiters }: Batch<T, R>, error: unknown): void {
+    for (const waiter of waiters) waiter.reject(error)
+    this.#left()
+  }
+
+  get #isIdle(): boolean {
+    return this.#underWay === 0 && this.#resting === 0 && this.#items.length === 0 && this.#again.length === 0
+  }
+
+  #left(): void {
+    this.#underWay -= 1
+    // Not at once: whoever was just answered may add its next item in this turn, and then they travel together.
+    if (this.#again.length > 0 || this.#items.length > 0) this.#arm()
+    else if (this.#isIdle) for (const idler of this.#idlers.splice(0)) idler()
+  }
+}
+
+/** The same items as two batches, if they are more than one run. */
+function halves<T, R>(batch: Batch<T, R>): readonly Batch<T, R>[] {
+  const { items, waiters, ...rest } = batch
+  if (waiters.length < 2) return [batch]
+  const middle = waiters.length >> 1
+  const first = waiters.slice(0, middle)
+  const count = first.reduce((sum, waiter) => sum + (waiter.count || 1), 0)
+  return [
+    { items: items.slice(0, count), waiters: first, ...rest },
+    { items: items.slice(count), waiters: waiters.slice(middle), ...rest },
+  ]
 }
 
 function isLater<T>(value: Maybe<T>): value is Promise<T> {

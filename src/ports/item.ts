@@ -81,15 +81,13 @@ export interface Lease {
 
 /**
  * A leased item. Three counters with three owners: `envelope.attempt` is the policy's; `lapses` is the backend's (leases
- * that ended by expiry, never put-backs); `crashes` are the lapses of a run that had started.
+ * that ended by expiry, never put-backs); `crashes` are the lapses of a lease whose last extension said that its handler ran.
  */
 export interface Claimed {
   readonly lease: Lease
   readonly envelope: Envelope
   readonly lapses: number
   readonly crashes: number
-  /** The claim has already recorded the start; otherwise the engine calls `begin` when the run begins. */
-  readonly started: boolean
   /** Deliveries of this message, put-backs included: how long an unknown type has been going round. */
   readonly deliveries: number
   /** Somebody cancelled it while an earlier run had it: why. It is not to run any more. */

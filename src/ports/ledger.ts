@@ -9,16 +9,32 @@ import type { ItemStateWord } from './words.js'
 export interface ClaimAsk {
   /** Which queues, and how many at most from each. Served in this order. */
   readonly from: readonly { readonly queue: string; readonly max: number }[]
+  /**
+   * What the worker can run, and how much of it: an item counts against the room that names its type, and what no room
+   * names stays where it is. A type stands in at most one room. Absent: any type. A plain queue delivers anything: over plain
+   * ports rooms are not kept, and the engine gives back what it has no room for.
+   */
+  readonly rooms?: readonly Room[]
   readonly leaseMs: Ms
   readonly worker: string
-  /** How many of the items returned will start at once; the rest are prefetched. */
-  readonly startNow: number
 }
+
+/** How many more items of these types, taken together, a worker has room for. */
+export interface Room {
+  readonly types: readonly string[]
+  readonly max: number
+}
+
+/**
+ * What an extension learnt of a lease. `cancelled`: still held, but the item was cancelled. `unknown`: it could not be
+ * asked about now without waiting; it was neither extended nor found lost.
+ */
+export type LeaseWord = 'held' | 'lost' | 'cancelled' | 'unknown'
 
 /** What a ledger answers to a claim. */
 export interface ClaimReply {
   readonly items: readonly Claimed[]
-  /** Another claim now would find work. */
+  /** The same claim, made again now, would find work. What was left for lack of room does not count. */
   readonly more: boolean
   /** When the next item of these queues falls due: arm one timer. */
   readonly nextDueAt?: At
@@ -30,7 +46,7 @@ export interface ClaimReply {
   readonly rescheduled?: readonly { readonly envelope: Envelope; readonly byMs: Ms }[]
   /** Groups that closed while this claim completed what a dead process had begun. */
   readonly closed?: readonly ClosedGroup[]
-  /** The types of the runs that this claim found cut off: their lease lapsed after they had started. Each is told once. */
+  /** The types of the runs that this claim found cut off: the last extension of a lapsed lease said that it ran. Each is told once. */
   readonly crashed?: readonly string[]
   /** How many ended items were removed, because they had been kept long enough, since the last reply told. */
   readonly removed?: number
@@ -49,7 +65,13 @@ export interface ItemView {
   readonly dueAt?: At
   readonly holder?: string
   readonly leaseUntil?: At
+  /** When it was last handed to a worker. */
   readonly runAt?: At
+  /**
+   * Present while it is leased, on ledgers that keep what heartbeats say: true, the last one said that its handler runs;
+   * false, it said otherwise, or there was none yet (a claim tells of no start).
+   */
+  readonly running?: boolean
   readonly result?: string
   readonly error?: string
   readonly endAt?: At
@@ -213,12 +235,16 @@ export interface Ledger {
   claim(ask: ClaimAsk): Promise<ClaimReply>
   /** Present where a start must be written when it happens. Native ledgers let it ride on the next batched call. */
   begin?(leases: readonly Lease[]): Maybe<void>
-  /** Heartbeats of many leases in one call, carrying the process's own record with them. */
+  /**
+   * Heartbeats of many leases in one call, carrying the process's own record with them. `running` says whether the handler
+   * runs right now: a lease that lapses counts as a crash only if its last extension said so. Never waits for a lock that
+   * another transaction holds: such a lease answers `unknown`.
+   */
   extend(
-    held: readonly { readonly lease: Lease; readonly started: boolean; readonly progress?: string }[],
+    held: readonly { readonly lease: Lease; readonly running: boolean; readonly progress?: string }[],
     leaseMs: Ms,
     me: Worker,
-  ): Promise<readonly ('held' | 'lost' | 'cancelled')[]>
+  ): Promise<readonly LeaseWord[]>
   /** A process that has stopped in order tells so: its record goes at once instead of growing old. Goes with `inspect.workers`. */
   leave?(worker: string): Promise<void>
   /** Each settlement is atomic and fenced; the batch is only a shared round trip. Results align with the batch. */

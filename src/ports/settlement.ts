@@ -15,7 +15,7 @@ export type Effect =
       readonly queue: string
       readonly delayMs: Ms
       readonly hold?: Hold
-      /** Born leased (skipQueue): the worker that runs it at once, and for how long it holds it. */
+      /** Born leased (skipQueue): the worker that will run it, and for how long it holds it. Not running until an extension says so. */
       readonly heldBy?: { readonly worker: string; readonly token: string; readonly leaseMs: Ms }
     }
   | { readonly do: 'recordAttempt'; readonly id: string; readonly was: Attempt }
@@ -127,10 +127,10 @@ export type CommitResult =
   | { readonly kind: 'stale' }
   /** The group's version moved: fold `append` on `now` and commit again. */
   | { readonly kind: 'conflict'; readonly groupId: string; readonly now: GroupValue }
-  /** It can never be accepted. Nothing happened. */
+  /** It is not accepted: it never can be, or (`STORE_FULL`) not as long as the backend is full. Nothing happened. */
   | {
       readonly kind: 'refused'
-      readonly code: 'TOO_LARGE' | 'BAD_NAME' | 'BAD_TEXT'
+      readonly code: 'TOO_LARGE' | 'BAD_NAME' | 'BAD_TEXT' | 'STORE_FULL'
       readonly message: string
       readonly limit?: number
     }

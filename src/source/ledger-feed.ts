@@ -4,10 +4,10 @@ import type { At, Maybe, Ms } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
 import type { GroupCommit } from '../ports/group-commit.js'
 import type { Claimed } from '../ports/item.js'
-import type { ClaimReply, Ledger, Worker } from '../ports/ledger.js'
+import type { ClaimReply, LeaseWord, Ledger, Room, Worker } from '../ports/ledger.js'
 import type { CommitResult, GroupValue, Settlement } from '../ports/settlement.js'
 import type { Delivery } from './loop/delivery.js'
-import type { Feed, LeaseWord, Pulled } from './loop/feed.js'
+import type { Feed, Pulled } from './loop/feed.js'
 import { QueueRotation, type Share } from './queue-rotation.js'
 
 /**
@@ -28,10 +28,16 @@ export interface Settling {
   result?: CommitResult
 }
 
+/** What became of an item, on its way to the backend. */
+export interface Outgoing {
+  readonly type: string
+  readonly settlement: Settlement
+}
+
 export interface LedgerFeedOptions {
   readonly ledger: Ledger
-  /** Commits of all kinds go through one coalescer, so that neighbours share a round trip. */
-  readonly commits: GroupCommit<Settlement, CommitResult>
+  /** What runs came to goes through one coalescer, so that neighbours share a round trip. */
+  readonly outcomes: GroupCommit<Outgoing, CommitResult>
   /** Names of the queues to serve. */
   readonly queues: readonly string[]
   readonly leaseMs: Ms
@@ -40,8 +46,8 @@ export interface LedgerFeedOptions {
   /** What a heartbeat tells of it. Default: the same each time. */
   readonly told?: () => Worker
   readonly clock: Clock
-  /** How many of `n` claimed items will start at once. */
-  readonly startNow: (n: number) => number
+  /** What this worker has room for, by type. Undefined: for anything. */
+  readonly rooms?: () => readonly Room[] | undefined
   /** Waits between two looks at a queue that cannot be asked: this, doubling up to 30 s. */
   readonly retryQueueMs: Ms
   /** Every claim's reply: the server's time, what could not be read, which queues failed. */
@@ -56,36 +62,41 @@ export function ledgerFeed<R extends Settling = Settling>(o: LedgerFeedOptions):
   let aheadMs = 0
 
   const claim = async (from: readonly Share[], askedMs: Ms): Promise<ClaimReply> => {
-    const startNow = o.startNow(from.reduce((sum, { max }) => sum + max, 0))
-    const reply = await o.ledger.claim({ from, leaseMs: o.leaseMs, worker: o.worker.id, startNow })
+    const rooms = o.rooms?.()
+    const ask = { from, leaseMs: o.leaseMs, worker: o.worker.id }
+    const reply = await o.ledger.claim(rooms === undefined ? ask : { ...ask, rooms })
     aheadMs = reply.at - o.clock.now()
     rotation.heard(from, reply.failed ?? [])
     o.onReply?.(reply, askedMs)
-    return reply
+    // A room that was used up may have been refilled meanwhile, which nothing tells: worth another look.
+    return !reply.more && rooms?.some((room) => isUsedUp(room, reply.items)) ? { ...reply, more: true } : reply
   }
 
   return {
     async pull(max: number, signal: AbortSignal): Promise<Pulled<Claimed>> {
       const rounds = rotation.rounds(max)
       let dueAt: At | undefined
+      let more = false
       for (const [i, round] of rounds.entries()) {
         if (signal.aborted) break
         const askedMs = o.clock.monotonic()
         const reply = await claim(round, askedMs)
         if (reply.nextDueAt !== undefined) dueAt = Math.min(dueAt ?? Infinity, reply.nextDueAt - aheadMs)
         nextDueAt = dueAt
-        if (reply.items.length > 0) {
-          return { items: reply.items, more: reply.more || i + 1 < rounds.length, askedMs }
-        }
+        more ||= reply.more
+        if (reply.items.length > 0) return { items: reply.items, more: more || i + 1 < rounds.length, askedMs }
       }
-      return { items: [], more: false }
+      return { items: [], more }
     },
     settle: (delivery, settling, patience) => settle(o, delivery, settling, patience),
     async release(deliveries, delayMs): Promise<void> {
-      const results = await o.commits.addMany(
+      const results = await o.outcomes.addMany(
         deliveries.map(({ item }) => ({
-          guard: { by: 'lease', lease: item.lease },
-          effects: [{ do: 'release', id: item.envelope.id, ...(delayMs === undefined ? {} : { delayMs }) }],
+          type: item.envelope.type,
+          settlement: {
+            guard: { by: 'lease', lease: item.lease },
+            effects: [{ do: 'release', id: item.envelope.id, ...(delayMs === undefined ? {} : { delayMs }) }],
+          },
         })),
       )
       for (const result of results) if (result.kind === 'failed') throw result.error
@@ -93,9 +104,11 @@ export function ledgerFeed<R extends Settling = Settling>(o: LedgerFeedOptions):
     lease: {
       ms: o.leaseMs,
       everyMs: o.heartbeatMs,
+      // On plain ports settlements are steps: two that overlap are not told apart by a guard.
+      isGuarded: o.ledger.atomic,
       extend: (deliveries): Promise<readonly LeaseWord[]> =>
         o.ledger.extend(
-          deliveries.map(({ item, started }) => ({ lease: item.lease, started })),
+          deliveries.map(({ item, isRunning }) => ({ lease: item.lease, running: isRunning })),
           o.leaseMs,
           o.told?.() ?? o.worker,
         ),
@@ -135,7 +148,7 @@ async function settle(
         throw patience.reason
       }
     }
-    const result = await sent(o, settling)
+    const result = await sent(o, delivery.item.envelope.type, settling)
     settling.result = result
     switch (result.kind) {
       case 'applied':
@@ -165,14 +178,20 @@ async function settle(
   }
 }
 
-async function sent(o: LedgerFeedOptions, settling: Settling): Promise<CommitResult> {
-  if (settling.answered === undefined) return o.commits.add(settling.settlement)
+async function sent(o: LedgerFeedOptions, type: string, settling: Settling): Promise<CommitResult> {
+  const { settlement } = settling
+  if (settling.answered === undefined) return o.outcomes.add({ type, settlement })
   try {
-    const result = await o.commits.add(settling.settlement)
+    const result = await o.outcomes.add({ type, settlement })
     settling.answered(result)
     return result
   } catch (error) {
     settling.answered(undefined)
     throw error
   }
+}
+
+function isUsedUp({ types, max }: Room, items: readonly Claimed[]): boolean {
+  if (max === 0 || items.length < max) return false
+  return items.filter(({ envelope }) => types.includes(envelope.type)).length >= max
 }

@@ -1,9 +1,10 @@
 import { LazySignal } from '../core/lazy-signal.js'
 import { nakAfter, type Result } from '../core/result.js'
 import type { Ms } from '../core/time.js'
+import type { LeaseWord } from '../ports/ledger.js'
 import { hasCode, isAlreadySettled } from './errors.js'
 import type { Delivery } from './loop/delivery.js'
-import type { Feed, LeaseWord, Pulled } from './loop/feed.js'
+import type { Feed, Pulled } from './loop/feed.js'
 import type { Message } from './message.js'
 import type { Subscription } from './subscription.js'
 

@@ -44,11 +44,9 @@ export class ActiveSet {
     return this.#runAt.keys()
   }
 
-  /** What runs here, by id, with when it began. */
-  running(): Map<string, number> {
-    const running = new Map<string, number>()
-    for (const [{ item }, runAt] of this.#runAt) if (runAt !== undefined) running.set(item.envelope.id, runAt)
-    return running
+  /** What is held here, by id, with when it began; undefined: not yet. */
+  begun(): Map<string, number | undefined> {
+    return new Map([...this.#runAt].map(([{ item }, runAt]) => [item.envelope.id, runAt]))
   }
 
   /** The types of what runs here. */

@@ -42,9 +42,17 @@ export class BackendTime {
   learn(at: At, askedMs: Ms): void {
     const now = this.#clock.monotonic()
     const tookMs = now - askedMs
-    if (tookMs > this.#uncertainMs + (now - this.#learntMs) * DRIFT) return
+    const driftMs = (now - this.#learntMs) * DRIFT
+    if (tookMs > this.#uncertainMs + driftMs && !this.#contradicts(at, now, tookMs, driftMs)) return
     this.#offset = at + tookMs / 2 - now
     this.#uncertainMs = tookMs
     this.#learntMs = now
+  }
+
+  /** It cannot have been that time by what was learnt before: somebody has set the clock of the backend. */
+  #contradicts(at: At, now: Ms, tookMs: Ms, driftMs: Ms): boolean {
+    if (this.#offset === undefined) return false
+    const missMs = Math.abs(at + tookMs / 2 - (now + this.#offset))
+    return missMs > (tookMs + this.#uncertainMs) / 2 + driftMs + 1
   }
 }

@@ -7,6 +7,7 @@ import type { Deliveries, Delivery } from '../source/loop/delivery.js'
 /** Gathers the items of one batched type until there are enough, or until the first has waited long enough. */
 export class Batcher {
   readonly doer: Doer
+  readonly #hasRoom: () => boolean
   readonly #size: number
   readonly #maxWaitMs: Ms
   readonly #clock: Clock
@@ -16,20 +17,27 @@ export class Batcher {
 
   constructor(
     doer: Doer,
+    hasRoom: () => boolean,
     { size, maxWait }: { readonly size: number; readonly maxWait: Ms },
     clock: Clock,
     full: (batch: Deliveries<Claimed>) => void,
   ) {
     this.doer = doer
+    this.#hasRoom = hasRoom
     this.#size = size
     this.#maxWaitMs = maxWait
     this.#clock = clock
     this.#full = full
   }
 
+  /** How many items make a batch. */
+  get size(): number {
+    return this.#size
+  }
+
   /** How many more it takes. None while its doer has no room: a batch that cannot run should not grow here. */
   available(): number {
-    return this.doer.available() <= 0 ? 0 : this.#size - this.#gathered.length
+    return this.#hasRoom() ? this.#size - this.#gathered.length : 0
   }
 
   add(delivery: Delivery<Claimed>): void {

@@ -1,4 +1,5 @@
 import type { JsonCodec } from '../core/codec.js'
+import { MillraceError } from '../core/error.js'
 import type { GroupValue } from '../ports/settlement.js'
 import type { Contribution } from './outcome.js'
 import { isNode, type ResultNode } from './result-tree.js'
@@ -37,7 +38,7 @@ export function fold(
     if (isFinal) break
     const { append, final } = node.options ?? {}
     const next = append === undefined ? node.value : append(value === undefined ? undefined : codec.parse(value))
-    value = textOf(codec, next)
+    value = textOf(codec, next, 'The value for the group')
     isFinal = final === true
     hasChanged = true
   }
@@ -45,9 +46,23 @@ export function fold(
   return [{ value, final: isFinal, ...(needsFold(nodes) ? { expect: now?.version ?? 0 } : {}) }]
 }
 
-/** A codec that gives no text would lose the value of the group without a word. */
-export function textOf(codec: JsonCodec, value: unknown): string {
-  const text: unknown = codec.stringify(value)
+/** What a handler returned could not be turned into text. Running it again would not change that. */
+export class ResultEncodeError extends MillraceError {
+  constructor(what: string, cause: unknown) {
+    super('ENCODE_FAILED', `${what} could not be encoded: ${String(cause)} Return data that its codec can write.`, {
+      cause,
+    })
+  }
+}
+
+/** A codec that gives no text would lose the value without a word. */
+export function textOf(codec: JsonCodec, value: unknown, what: string): string {
+  let text: unknown
+  try {
+    text = codec.stringify(value)
+  } catch (error) {
+    throw new ResultEncodeError(what, error)
+  }
   if (typeof text === 'string') return text
-  throw new TypeError(`the codec of the system must return a string from stringify, and returned ${typeof text}`)
+  throw new ResultEncodeError(what, `stringify must return a string, and returned ${typeof text}.`)
 }

@@ -10,6 +10,7 @@ import type { ActiveWork } from './active.js'
 import type { CancelAnswer } from './controls/cancel.js'
 import type { Pausable } from './controls/pausing.js'
 import { Engine } from './engine.js'
+import type { Handle } from './handle.js'
 import { Registry, UnknownTypeError } from './registry.js'
 import { checkWork } from './result-tree.js'
 import type { ScheduleConfig } from './schedule/config.js'
@@ -48,7 +49,7 @@ export interface WorkSystem<Defs extends readonly AnyWorkBuilder[] = readonly An
     input: InputForName<Defs, N>,
     options?: WorkInstanceOptions,
   ): WorkHandle<SelfForName<Defs, N>, GroupForName<Defs, N>>
-  /** Enqueues many at once, each in a group of its own; resolves when all are durable. */
+  /** Enqueues any number, each in a group of its own, waiting for room as it goes; resolves when all are durable. */
   enqueueMany<W extends Work>(
     works: readonly W[],
     options?: WorkInstanceOptions,
@@ -88,6 +89,9 @@ export interface WorkSystem<Defs extends readonly AnyWorkBuilder[] = readonly An
   readonly capabilities: WorkCapabilities
 }
 
+/** How many works of one `enqueueMany` are on their way at a time. */
+const MOST_UNANSWERED = 1_000
+
 /**
  * Makes a work system. `fallback` gives the ports that were not given: the engine itself knows no backend.
  */
@@ -125,8 +129,22 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
     // All or none: what is no work is found before the first is sent.
     for (const work of works) checkWork(work)
     if (works.length > 1) await engine.checkInputs(works)
-    const handles = works.map((work) => engine.enqueue(work, each))
-    await Promise.all(handles.map((handle) => handle.accepted()))
+    const handles: Handle[] = []
+    let unanswered: Promise<unknown>[] = []
+    const mostUnanswered = Math.min(MOST_UNANSWERED, Math.ceil(o.maxUnsent / 2))
+    for (const work of works) {
+      // However many there are, only so many wait to be sent at a time.
+      const room = engine.whenRoom()
+      if (room !== undefined || unanswered.length >= mostUnanswered) {
+        await room
+        await Promise.all(unanswered)
+        unanswered = []
+      }
+      const handle = engine.enqueue(work, each)
+      handles.push(handle)
+      unanswered.push(handle.accepted())
+    }
+    await Promise.all(unanswered)
     // A handle is thenable: returned bare from an async function it would be awaited. In a list it is not.
     return handles
   }

@@ -9,6 +9,8 @@ import type { WorkSettling } from './work-settling.js'
 interface Held {
   readonly item: Claimed
   readonly askedMs: Ms
+  /** Called when this process holds it no longer. */
+  readonly left: () => void
   /** Present once the loop carries it: from then on its lease is kept alive. */
   delivery?: Delivery<Claimed>
   /** Present once its turn has come: told when its handler has ended. */
@@ -25,6 +27,8 @@ export class Direct {
   readonly #onError: (error: unknown) => void
   /** Everything between its acceptance and its start. */
   readonly #held = new Map<Claimed, Held>()
+  /** What to call when the loop carries it no longer. */
+  readonly #lefts = new WeakMap<Delivery<Claimed>, () => void>()
   #given: Held[] = []
   #carry: Carry<Claimed> | undefined
   #pulling: { readonly resolve: (pulled: Pulled<Claimed>) => void; readonly reject: (e: unknown) => void } | undefined
@@ -38,8 +42,8 @@ export class Direct {
   }
 
   /** Takes an item that is ours, at most since `askedMs`: it is kept alive until its turn comes. */
-  hold(item: Claimed, askedMs: Ms): void {
-    const held: Held = { item, askedMs }
+  hold(item: Claimed, askedMs: Ms, left: () => void): void {
+    const held: Held = { item, askedMs, left }
     this.#held.set(item, held)
     this.#given.push(held)
     // A run that ends fetches nothing any more, so that nobody would ever carry it.
@@ -84,11 +88,13 @@ export class Direct {
   admission(taken: (delivery: Delivery<Claimed>) => void): Admission<Claimed> {
     return {
       appetite: () => 512,
+      left: (delivery) => this.#lefts.get(delivery)?.(),
       offer: (delivery) => {
         const held = this.#held.get(delivery.item)
         taken(delivery)
         if (held !== undefined) {
           held.delivery = delivery
+          this.#lefts.set(delivery, held.left)
           this.#start(held)
         }
         return 'taken'
@@ -127,7 +133,10 @@ export class Direct {
     const given = this.#given
     this.#given = []
     if (given.length === 0) return
-    for (const { item } of given) this.#leave(item)
+    for (const { item, left } of given) {
+      this.#leave(item)
+      left()
+    }
     const now = this.#monotonic()
     // If that fails it comes back when its lease lapses: late, not lost.
     this.#ledger.release(given.map(({ item, askedMs }) => new Delivery(item, now, askedMs))).catch(this.#onError)

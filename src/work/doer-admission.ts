@@ -2,25 +2,22 @@ import type { Clock } from '../core/clock.js'
 import type { Doer } from '../core/doer/doer.js'
 import type { Maybe, Ms } from '../core/time.js'
 import type { Claimed } from '../ports/item.js'
+import type { Room } from '../ports/ledger.js'
 import type { Admission, Carry } from '../source/loop/admission.js'
 import type { Deliveries, Delivery } from '../source/loop/delivery.js'
+import type { Held } from '../source/loop/stages.js'
 import { Batcher } from './batcher.js'
 import { DoerLane } from './doer-lane.js'
-import type { Route } from './route.js'
+import type { Doers } from './doers.js'
+import { isLastChance, type Route } from './route.js'
 import { hintsOf } from './submitter.js'
-
-/** The most that one look at the queues asks for. */
-const POLL_BATCH_CAP = 512
+import { CLAIM_CAP, type Window } from './window.js'
 
 export interface DoerAdmissionOptions {
-  readonly global: Doer
-  /** The doer of a type that has one of its own. */
-  readonly doerOf: (type: string) => Doer | undefined
-  /** Every distinct doer: together they say how much to fetch. Types that are learnt bring theirs. */
-  readonly doers: () => Iterable<Doer>
+  readonly doers: Doers
+  readonly window: Window
   /** How items of this type are gathered, if they run together. */
   readonly batchOf: (type: string) => { readonly size: number; readonly maxWait: Ms } | undefined
-  readonly batchTypes: () => readonly string[]
   /** Marks a delivery that is to go back to the queue instead of being run. */
   readonly putBack: (delivery: Delivery<Claimed>) => void
   readonly clock: Clock
@@ -36,7 +33,29 @@ export interface DoerAdmissionOptions {
   readonly failed: (error: unknown) => void
   /** When the place of a run that is over is free. Undefined: at once. */
   readonly placeFree: (delivery: Delivery<Claimed>) => Promise<void> | undefined
+  /** Makes the place of a run that is about to begin; what it yields is called when the place is free again. */
+  readonly place: (deliveries: Deliveries<Claimed>, doer: Doer, leave: () => void) => () => void
 }
+
+/** Batches of one type that are made ready at once, where its doer sets no lower limit. */
+const MOST_BATCHES = 32
+
+/** A doer, or a batched type, among those that share the window. */
+interface Share extends Room {
+  readonly lane: DoerLane
+  /** How many of its items run at once. */
+  readonly places: number
+  /** How many more would begin at once. */
+  readonly beginsNow: number
+}
+
+/** A window that is full of the items of one doer is not closed to another that has places free and holds little. */
+function ownShare({ types, lane, places, beginsNow }: Share): Room {
+  const left = places === Infinity ? 0 : 2 * places - lane.held
+  return { types, max: Math.max(0, Math.min(beginsNow, left)) }
+}
+
+const sumOf = (rooms: readonly Room[]): number => rooms.reduce((sum, { max }) => sum + max, 0)
 
 /** Doers as the loop's policy: they say how much to fetch, and which of what was fetched runs next. */
 export class DoerAdmission implements Admission<Claimed> {
@@ -44,12 +63,17 @@ export class DoerAdmission implements Admission<Claimed> {
   /** Taken and not started, in a doer or beside it. */
   readonly #waiting = new Set<Delivery<Claimed>>()
   readonly #lanes = new Map<Doer, DoerLane>()
+  readonly #laneOfHeld = new WeakMap<Delivery<Claimed>, DoerLane>()
   readonly #batchers = new Map<string, Batcher>()
   #offs: ((() => void) | undefined)[] = []
   #carry: Carry<Claimed> | undefined
   #wake: (() => void) | undefined
-  #isDraining = false
+  #rooms: readonly Room[] = []
+  /** When last asked, the window was closed. */
   #wasFull = false
+  /** There was none for some types, at least. */
+  #wasShort = false
+  #isDraining = false
 
   constructor(options: DoerAdmissionOptions) {
     this.#o = options
@@ -59,19 +83,30 @@ export class DoerAdmission implements Admission<Claimed> {
     this.#carry = carry
   }
 
-  appetite(): Maybe<number | { readonly askAgainInMs: Ms }> {
+  appetite(held: Held, leasesLeft: number): Maybe<number | { readonly askAgainInMs: Ms }> {
     const pause = this.#o.backpressure()
-    if (typeof pause === 'number') return pause > 0 ? { askAgainInMs: pause } : this.#room()
-    return pause.then((ms) => (ms > 0 ? { askAgainInMs: ms } : this.#room()))
+    const asked = (ms: Ms) => (ms > 0 ? { askAgainInMs: ms } : this.#room(held, leasesLeft))
+    return typeof pause === 'number' ? asked(pause) : pause.then(asked)
+  }
+
+  /** How much there was room for when the appetite was last asked for, by type. */
+  get rooms(): readonly Room[] {
+    return this.#rooms
   }
 
   onRoom(wake: () => void): () => void {
     this.#wake = wake
-    for (const doer of this.#o.doers()) this.#laneOf(doer)
+    for (const doer of this.#o.doers.parties.byDoer.keys()) this.#laneOf(doer)
     return () => {
       this.#wake = undefined
       for (const off of this.#offs.splice(0)) off?.()
     }
+  }
+
+  left(delivery: Delivery<Claimed>): void {
+    const lane = this.#laneOfHeld.get(delivery)
+    if (lane !== undefined) lane.held -= 1
+    if (this.#wasFull) this.#wake?.()
   }
 
   offer(delivery: Delivery<Claimed>): 'taken' | { readonly giveBackAfterMs: Ms } {
@@ -83,15 +118,15 @@ export class DoerAdmission implements Admission<Claimed> {
       void this.#carry!([delivery])
       return 'taken'
     }
-    const lane = this.#laneOf(this.#o.doerOf(delivery.item.envelope.type) ?? this.#o.global)
+    const lane = this.#laneOf(this.#o.doers.forItem(delivery.item))
     this.#pump(lane)
     if (!lane.hasRoom) {
       const answer = lane.wait(delivery, this.#o.clock.monotonic())
-      if (answer === 'taken') this.#waiting.add(delivery)
+      if (answer === 'taken') this.#hold(delivery)
       else this.#o.left(delivery)
       return answer
     }
-    this.#waiting.add(delivery)
+    this.#hold(delivery)
     try {
       this.#hand(lane, delivery)
     } catch (error) {
@@ -100,6 +135,14 @@ export class DoerAdmission implements Admission<Claimed> {
       throw error
     }
     return 'taken'
+  }
+
+  #hold(delivery: Delivery<Claimed>): void {
+    this.#waiting.add(delivery)
+    // One that may have crashed its process waits for a place of its own, and still counts among those of its doer.
+    const own = this.#laneOf(this.#o.doers.of(delivery.item.envelope.type))
+    this.#laneOfHeld.set(delivery, own)
+    own.held += 1
   }
 
   finish(): void {
@@ -117,19 +160,47 @@ export class DoerAdmission implements Admission<Claimed> {
     return left
   }
 
-  #room(): number {
-    let room = 0
-    for (const doer of this.#o.doers()) {
-      this.#pump(this.#laneOf(doer))
-      room += Math.max(0, doer.available())
+  #room(held: Held, leasesLeft: number): number {
+    const { doers, window } = this.#o
+    const ahead = window.ahead()
+    const shares: Share[] = []
+    let concurrency = 0
+    /** By doers that have places of their own: a limit within one of them adds none. */
+    let [wanted, beginsNow] = [0, 0]
+    let atHand = doers.isGlobalGiven ? held.waiting : 0
+    const { byDoer, batched } = doers.parties
+    for (const [doer, types] of byDoer) {
+      const lane = this.#laneOf(doer)
+      this.#pump(lane)
+      const places = doers.concurrencyOf(doer, lane.inside)
+      const share = { types, lane, places, max: doers.wants(doer, ahead), beginsNow: doers.wants(doer, 0) }
+      atHand += doers.atHandOf(doer)
+      shares.push(share)
+      if (doers.isWithin(doer)) continue
+      concurrency += places
+      wanted += share.max
+      beginsNow += share.beginsNow
     }
-    for (const type of this.#o.batchTypes()) {
+    for (const type of batched) {
       const batcher = this.#batcherOf(type)!
-      this.#pump(this.#laneOf(batcher.doer))
-      room += Math.max(0, batcher.available())
+      const lane = this.#laneOf(batcher.doer)
+      this.#pump(lane)
+      const max = Math.max(0, batcher.available())
+      const places = batcher.size * Math.min(doers.concurrencyOf(batcher.doer, lane.inside), MOST_BATCHES)
+      atHand += places
+      wanted += max
+      beginsNow += max
+      shares.push({ types: [type], lane, places, max, beginsNow: max })
     }
-    room = Math.min(POLL_BATCH_CAP, room)
+    let rooms: readonly Room[] = shares
+    let room = Math.min(leasesLeft, window.room(held, { concurrency, atHand, wanted }))
     this.#wasFull = room === 0
+    if (this.#wasFull && leasesLeft > 0) {
+      rooms = shares.map(ownShare)
+      room = Math.min(leasesLeft, CLAIM_CAP, beginsNow, sumOf(rooms))
+    }
+    this.#rooms = rooms.map(({ types, max }) => ({ types, max }))
+    this.#wasShort = this.#wasFull || rooms.some(({ max }) => max === 0)
     this.#o.asked(room)
     return room
   }
@@ -168,14 +239,17 @@ export class DoerAdmission implements Admission<Claimed> {
     const known = this.#batchers.get(type)
     const batch = known === undefined ? this.#o.batchOf(type) : undefined
     if (batch === undefined) return known
-    const doer = this.#o.doerOf(type) ?? this.#o.global
-    const fresh = new Batcher(doer, batch, this.#o.clock, (full) => this.#handBatch(this.#laneOf(doer), full))
+    const { doers, clock } = this.#o
+    const doer = doers.of(type)
+    const hasRoom = () => doers.wants(doer, 1) > 0
+    const fresh = new Batcher(doer, hasRoom, batch, clock, (full) => this.#handBatch(this.#laneOf(doer), full))
     this.#batchers.set(type, fresh)
     return fresh
   }
 
   #hand(lane: DoerLane, delivery: Delivery<Claimed>): void {
-    const batcher = this.#batcherOf(delivery.item.envelope.type)
+    // A batch would share the fate of one that brings down its process.
+    const batcher = isLastChance(delivery.item) ? undefined : this.#batcherOf(delivery.item.envelope.type)
     if (batcher !== undefined) {
       batcher.add(delivery)
       return
@@ -227,7 +301,7 @@ export class DoerAdmission implements Admission<Claimed> {
     // A doer of the user's own may not tell when it has room again.
     queueMicrotask(() => {
       this.#pump(lane)
-      if (this.#wasFull) this.#wake?.()
+      if (this.#wasShort) this.#wake?.()
     })
   }
 
@@ -240,10 +314,11 @@ export class DoerAdmission implements Admission<Claimed> {
 
   #start(lane: DoerLane, deliveries: Deliveries<Claimed>): Promise<void> {
     return new Promise((executed) => {
+      const leave = this.#o.place(deliveries, lane.doer, () => this.#leavePlace(lane, executed))
       void this.#carry!(deliveries, () => {
         const free = this.#placesFree(deliveries)
-        if (free === undefined) this.#leavePlace(lane, executed)
-        else void free.then(() => this.#leavePlace(lane, executed))
+        if (free === undefined) leave()
+        else void free.then(leave)
       })
     })
   }

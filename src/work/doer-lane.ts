@@ -9,7 +9,7 @@ const LARGEST_ALLOWANCE = 512
 const SHORTEST_BACK_MS = 1
 
 /**
- * A doer, and the few that wait beside it because it had no room for them. A queue cannot be asked for the items of one
+ * A doer, and the few that wait beside it because it had no room for them. A plain queue cannot be asked for the items of one
  * doer only, so what is fetched for others brings some for a doer that is full. A doer that uses up what waits gets more at
  * hand, and what is still too much comes back soon; one that is slow keeps little from other instances and others' places.
  */
@@ -17,6 +17,8 @@ export class DoerLane {
   readonly doer: Doer
   readonly #longestBackMs: Ms
   #waiting: Delivery<Claimed>[] = []
+  /** Taken for this doer and not settled durably. */
+  held = 0
   /** Handed to the doer and not ended. */
   #inside = 0
   #allowance = FIRST_ALLOWANCE
@@ -28,6 +30,10 @@ export class DoerLane {
     this.doer = doer
     this.#longestBackMs = longestBackMs
     this.#backMs = Math.min(SHORTEST_BACK_MS, longestBackMs)
+  }
+
+  get inside(): number {
+    return this.#inside
   }
 
   get hasRoom(): boolean {

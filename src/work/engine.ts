@@ -52,11 +52,16 @@ export class Engine {
       moved: () => this.#holdProcess(),
     })
     this.#schedules = new Schedules(this.#s, this.#accepted)
-    this.#submitter = new Submitter(this.#s, (item, askedMs) => this.#loop.runDirectly(item, askedMs))
+    this.#submitter = new Submitter(this.#s, (...held) => this.#loop.runDirectly(...held))
   }
 
   enqueue(work: Work, options: WorkInstanceOptions | undefined): Handle {
     return this.#waiting.handle(this.#submitter.submit(work, options), this.#accepted)
+  }
+
+  /** Backpressure for callers who enqueue in bulk: undefined where there is room, otherwise what to await first. */
+  whenRoom(): Promise<void> | undefined {
+    return this.#s.commits.whenRoom()
   }
 
   schedule(config: ScheduleConfig): () => void {
@@ -107,7 +112,7 @@ export class Engine {
     const { queries, fits } = readFilter(filter)
     const { inspect } = ledger
     if (inspect === undefined) return (known?.list() ?? []).filter(fits)
-    const running = recorder.active.running()
+    const here = recorder.active.begun()
     // By id: an item may move from one state to the next between two questions.
     const states = new Map<string, WorkState>()
     let looksLeft = looksAt(o.maxStates)
@@ -116,7 +121,7 @@ export class Engine {
       do {
         const page = await inspect.list({ ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) })
         for (const view of page.items) {
-          const state = stateOf(view, running.get(view.envelope.id))
+          const state = stateOf(view, here)
           if (fits(state)) states.set(state.id, state)
         }
         cursor = page.next

@@ -2,15 +2,25 @@ import { tell } from '../core/tell.js'
 import type { WorkEvent } from './events.js'
 import type { Registry } from './registry.js'
 
+/** What is owed: that the item was queued, or what came of the run under this fence. */
+export type Owed = 'queued' | number
+
+/** An event that is told in its turn, or the place of one that is owed. */
+interface Entry {
+  readonly owed?: Owed
+  event?: WorkEvent
+  isOpen: boolean
+}
+
 /**
  * Tells events in the order in which things happened to an item. What is durable may be seen by another run of this process
- * before the commit that made it so has answered: `started` would then be heard before `queued`. So while an event is owed
- * for an item, its later events wait.
+ * before the commit that made it so has answered: `started` would then be heard before `queued`, or before the end of the run
+ * before. So each event that is owed has its place, and the later events of the item wait for it.
  */
 export class EventDesk {
   readonly #registry: Registry
   readonly #onEvent: ((event: WorkEvent) => unknown) | undefined
-  readonly #owed = new Map<string, WorkEvent[]>()
+  readonly #waiting = new Map<string, Entry[]>()
 
   constructor(onEvent: ((event: WorkEvent) => unknown) | undefined, registry: Registry) {
     this.#onEvent = onEvent
@@ -22,22 +32,36 @@ export class EventDesk {
   }
 
   /** An event of this item is on its way. */
-  owe(id: string): void {
-    if (this.hasListeners && !this.#owed.has(id)) this.#owed.set(id, [])
+  owe(id: string, owed: Owed): void {
+    if (!this.hasListeners) return
+    const waiting = this.#waiting.get(id)
+    if (waiting === undefined) this.#waiting.set(id, [{ owed, isOpen: true }])
+    else if (!waiting.some((entry) => entry.isOpen && entry.owed === owed)) waiting.push({ owed, isOpen: true })
   }
 
   /** It has come, or will never come: what waited for it follows. */
-  pay(id: string, event?: WorkEvent): void {
-    const waiting = this.#owed.get(id)
-    this.#owed.delete(id)
-    if (event !== undefined) this.say(event)
-    for (const later of waiting ?? []) this.say(later)
+  pay(id: string, owed: Owed, event?: WorkEvent): void {
+    const waiting = this.#waiting.get(id)
+    const entry = waiting?.find((one) => one.isOpen && one.owed === owed)
+    if (waiting === undefined || entry === undefined) {
+      if (event !== undefined) this.emit(event)
+      return
+    }
+    entry.isOpen = false
+    if (event !== undefined) entry.event = event
+    // What has run was queued, though nobody may ever say so: that is not waited for any longer.
+    if (owed !== 'queued') for (const one of waiting) if (one.owed === 'queued') one.isOpen = false
+    while (waiting[0]?.isOpen === false) {
+      const told = waiting.shift()!.event
+      if (told !== undefined) this.say(told)
+    }
+    if (waiting.length === 0 && this.#waiting.get(id) === waiting) this.#waiting.delete(id)
   }
 
   emit(event: WorkEvent): void {
-    const waiting = event.kind === 'group-done' ? undefined : this.#owed.get(event.id)
+    const waiting = event.kind === 'group-done' ? undefined : this.#waiting.get(event.id)
     if (waiting === undefined) this.say(event)
-    else waiting.push(event)
+    else waiting.push({ event, isOpen: false })
   }
 
   /** Tells it now, whatever else is owed. */

@@ -1,3 +1,5 @@
+import type { Clock } from '../core/clock.js'
+import type { Ms } from '../core/time.js'
 import type { CommitResult, GroupValue } from '../ports/settlement.js'
 import type { Contribution } from './outcome.js'
 
@@ -9,6 +11,9 @@ export interface FoldsOptions {
   readonly isCounted: boolean
   readonly read: (groupId: string) => Promise<GroupValue | undefined>
   readonly onError: (error: unknown) => void
+  readonly clock: Clock
+  /** How long a read may take. */
+  readonly patienceMs: Ms
 }
 
 /** One fold on its way. */
@@ -56,14 +61,25 @@ export class Folds {
     }
   }
 
-  /** A read that fails must not run the handler again: folded on nothing, the commit answers with the value to fold on. */
+  /**
+   * A read that fails, or hangs until the lease is over, must not run the handler again: folded on nothing, the commit answers with the
+   * value to fold on.
+   */
   async #read(groupId: string): Promise<GroupValue | undefined> {
     try {
-      return await this.#o.read(groupId)
+      return await this.#inTime(this.#o.read(groupId))
     } catch (error) {
       this.#o.onError(error)
       return undefined
     }
+  }
+
+  #inTime<T>(reading: Promise<T>): Promise<T | undefined> {
+    const { clock, patienceMs } = this.#o
+    return new Promise((resolve, reject) => {
+      const cancel = clock.after(patienceMs, () => resolve(undefined))
+      reading.finally(cancel).then(resolve, reject)
+    })
   }
 
   #applied(groupId: string, contribution: Contribution | undefined): void {

@@ -30,8 +30,9 @@ export class GateRun {
     try {
       const verdict = gate?.met === true ? true : await this.#verdict(item, input)
       if (verdict === true) {
-        // It may be met before it is due.
-        if (envelope.startAt > now) return { kind: 'waiting', delayMs: envelope.startAt - now }
+        // It may be met before it is due. One that was asked for without a delay is due, whatever clock its process went by.
+        const isDelayed = envelope.startAt > envelope.queueAt
+        if (isDelayed && envelope.startAt > now) return { kind: 'waiting', delayMs: envelope.startAt - now }
         return await this.#fire(item, input)
       }
       const leftMs = (input.deadline ?? Infinity) - now

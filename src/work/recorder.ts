@@ -23,17 +23,17 @@ export class Recorder {
 
   /** The item is on its way to the backend: nothing is told of it before that is. */
   queueing(id: string): void {
-    this.#events.owe(id)
+    this.#events.owe(id, 'queued')
   }
 
   /** It did not get there. */
   notQueued(id: string): void {
-    this.#events.pay(id)
+    this.#events.pay(id, 'queued')
   }
 
   queued(item: Envelope, at: At): void {
     this.#countQueued(item, at)
-    if (this.#events.hasListeners) this.#events.pay(item.id, queuedEvent(item, at))
+    if (this.#events.hasListeners) this.#events.pay(item.id, 'queued', queuedEvent(item, at))
   }
 
   #countQueued(item: Envelope, at: At): void {
@@ -65,14 +65,14 @@ export class Recorder {
   /** Its outcome is on its way to the backend, with the children it queues. */
   settling({ ran }: WorkSettling): void {
     if (!this.#events.hasListeners) return
-    this.#events.owe(ran.item.envelope.id)
-    for (const id of childrenOf(ran.outcome)) this.#events.owe(id.item.id)
+    this.#events.owe(ran.item.envelope.id, ran.item.lease.fence)
+    for (const { item } of childrenOf(ran.outcome)) this.#events.owe(item.id, 'queued')
   }
 
   /** It did not get there: another run of the item will tell what becomes of it. */
   notSettled({ ran }: WorkSettling): void {
-    this.#events.pay(ran.item.envelope.id)
-    for (const { item } of childrenOf(ran.outcome)) this.#events.pay(item.id)
+    this.#events.pay(ran.item.envelope.id, ran.item.lease.fence)
+    for (const { item } of childrenOf(ran.outcome)) this.#events.pay(item.id, 'queued')
   }
 
   /** It is no longer held here, whatever became of it. */
@@ -111,14 +111,14 @@ export class Recorder {
   /** Durable: the children first, since they were queued before their parent ended. */
   settled(delivery: Delivery<Claimed>, settling: WorkSettling, at: At): void {
     this.left(delivery)
-    const { envelope } = settling.ran.item
+    const { envelope, lease } = settling.ran.item
     const children = childrenOf(settling.ran.outcome)
     for (const { item } of children) this.#countQueued(item, at)
     count(this.#meters.of(envelope.type), settling, at)
     if (!this.#events.hasListeners) return
     for (const { item } of children) this.#events.say(queuedEvent(item, at))
-    this.#events.pay(envelope.id, eventOf(settling, at))
-    for (const { item } of children) this.#events.pay(item.id)
+    this.#events.pay(envelope.id, lease.fence, eventOf(settling, at))
+    for (const { item } of children) this.#events.pay(item.id, 'queued')
   }
 
   /** An item that was waiting ended, because it was cancelled here. */

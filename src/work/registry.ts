@@ -92,6 +92,11 @@ export class Registry {
     return this.#hasBatches
   }
 
+  /** How many types there are. They are learnt and never forgotten: the same number means the same types. */
+  get size(): number {
+    return this.#defs.size
+  }
+
   get types(): readonly string[] {
     return [...this.#defs.keys()]
   }

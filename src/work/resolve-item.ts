@@ -1,6 +1,6 @@
 import type { JsonCodec } from '../core/codec.js'
 import { MillraceError } from '../core/error.js'
-import { OptionRangeError, OptionTypeError, optionsObject } from '../core/options.js'
+import { numberOption, optionsObject } from '../core/options.js'
 import { getDefaultRetryOptions, RETRY_HOOKS } from '../core/retry-defaults.js'
 import type { RetryPolicy } from '../core/retry-policy.js'
 import { checkRetryPolicy, mergeRetryPolicies } from '../core/retry-policy.js'
@@ -10,7 +10,7 @@ import { definitionOf } from './define-work.js'
 import type { Child, OpenGate } from './outcome.js'
 import type { Registry } from './registry.js'
 import type { Work, WorkInstanceOptions, WorkRetry } from './work.js'
-import { checkControls, checkRetry } from './work-options.js'
+import { checkItemOptions } from './work-options.js'
 
 /** What a submit needs to know of its system. */
 export interface ItemRules {
@@ -159,15 +159,8 @@ const NAMES = [
 export function checkInstanceOptions(owner: string, options: WorkInstanceOptions | undefined): void {
   if (options === undefined) return
   optionsObject(owner, options, NAMES)
-  for (const name of ['delay', 'runAt', 'deadline', 'timeout', 'priority'] as const) {
-    const value = options[name]
-    if (value !== undefined && !Number.isFinite(value)) {
-      throw new OptionRangeError(`${owner}.${name}`, 'a finite number', value)
-    }
-  }
-  if (options.group !== undefined && typeof options.group !== 'string') {
-    throw new OptionTypeError(`${owner}.group`, 'a string', options.group)
-  }
-  checkControls(owner, options)
-  checkRetry(`${owner}.retry`, options.retry)
+  const { runAt, deadline } = options
+  if (runAt !== undefined) numberOption(`${owner}.runAt`, runAt)
+  if (deadline !== undefined) numberOption(`${owner}.deadline`, deadline)
+  checkItemOptions(owner, options)
 }

@@ -18,7 +18,8 @@ export interface Link {
 export class ResultNode {
   readonly [NODE] = true
   readonly kind: 'result' | 'queue' | 'void'
-  readonly value: unknown
+  /** A promise until the run that made it awaits it. */
+  value: unknown
   readonly options: ResultOptions<unknown> | undefined
   readonly items: readonly GroupItem[]
   readonly itemOptions: WorkInstanceOptions | undefined

@@ -12,6 +12,11 @@ const UNKNOWN_TYPE_DELIVERIES = 12
 /** Crashes below this are taken for deploys and kills, not for the item's own doing. */
 const CRASH_FLOOR = 3
 
+/** The next crash would end it. */
+export function isLastChance({ crashes }: Claimed): boolean {
+  return crashes >= CRASH_FLOOR - 1
+}
+
 /** Where a delivery goes: on to its handler, back to the queue, or straight to its end without a run. */
 export type Route =
   | { readonly kind: 'run' }

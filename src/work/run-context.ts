@@ -46,7 +46,7 @@ export class RunContext implements WorkContext {
   }
 
   get deliveries(): number {
-    return 1 + this.#delivery.item.crashes
+    return 1 + this.#delivery.item.lapses
   }
 
   get fence(): number {
@@ -70,7 +70,11 @@ export class RunContext implements WorkContext {
   }
 
   get result(): WorkContext['result'] {
-    return (value, options) => this.#make(new ResultNode('result', value, options as ResultNode['options']))
+    return (value, options) => {
+      // Awaited once the handler has returned it. One that it does not return is nobody's failure.
+      if (value instanceof Promise) value.catch(() => undefined)
+      return this.#make(new ResultNode('result', value, options as ResultNode['options']))
+    }
   }
 
   get queue(): WorkContext['queue'] {

@@ -6,13 +6,14 @@ import { abortReason, isRetryAbort } from '../core/control-errors.js'
 import { errorText } from '../core/error-text.js'
 import type { Verdict } from '../core/failure.js'
 import { getDefaultRetryOptions } from '../core/retry-defaults.js'
+import { isInstance } from '../core/safe-read.js'
 import type { At, Maybe, Ms } from '../core/time.js'
 import type { Claimed, Envelope } from '../ports/item.js'
 import type { GroupValue } from '../ports/settlement.js'
 import type { Delivery } from '../source/loop/delivery.js'
 import { CancelledError, ShutdownDeadlineError } from '../source/loop/errors.js'
 import { runBatch } from './batch-run.js'
-import { contributors, fold, needsFold } from './contribution.js'
+import { contributors, fold, needsFold, ResultEncodeError, textOf } from './contribution.js'
 import { BatchLimits } from './controls/batch-limits.js'
 import { type CheckedInput, checkInput } from './controls/input.js'
 import { checkQueued } from './controls/queued-input.js'
@@ -31,9 +32,10 @@ import { DEPENDENCY_TYPE, type DependencyInput } from './dependency.js'
 import { failureOf } from './failure-of.js'
 import type { Folds } from './folds.js'
 import type { Contribution, Outcome, Ran } from './outcome.js'
+import { inPlace, type Place } from './place.js'
 import { planChildren } from './plan.js'
-import type { ItemRules } from './resolve-item.js'
-import { checkReturned, ResultNode } from './result-tree.js'
+import { EncodeError, type ItemRules } from './resolve-item.js'
+import { checkReturned, NotAResultError, NotReturnedError, ResultNode } from './result-tree.js'
 import { RunContext, type RunServices } from './run-context.js'
 import { type Settled, settle } from './settle.js'
 import type { ResolvedSystemOptions } from './system-options.js'
@@ -57,6 +59,8 @@ export interface RunnerOptions {
   readonly tracing: Tracing
   /** Why the item was cancelled, where that has to be asked. */
   readonly cancelledWhy: (id: string) => Promise<string | undefined>
+  /** The place that a run lends while it waits for other work. Undefined: there is no need to. */
+  readonly placeOf: (delivery: Delivery<Claimed>) => Place | undefined
   /** The run is over, and its handler is not. */
   readonly overran: (item: Claimed, handling: Promise<unknown>) => void
   /** What becomes of a gate whose turn has come. Never rejects. */
@@ -124,12 +128,17 @@ export class Runner {
     let handling: unknown
     try {
       const context = new RunContext(delivery, this.#r.services)
-      const handle = () => def.run(input as never, context)
+      const handle = this.#inPlace(delivery, () => def.run(input as never, context))
       handling = this.#inLog(envelope, def, input, span === undefined ? handle : () => within(span, handle))
       const returned = handling instanceof Promise ? await untilOver(delivery, handling) : await handling
       checkLate(item, this.#r.o.clock.monotonic() - startedMs, this.#r.now())
       const strict = def.options.strictReturn ?? this.#r.o.strictReturn
       const root = checkReturned(envelope.type, returned, context.made, strict)
+      for (const node of context.made) {
+        if (!(node.value instanceof Promise)) continue
+        handling = node.value
+        node.value = await untilOver(delivery, node.value)
+      }
       const { registry } = this.#r.rules
       const checking = registry.hasSchemas ? checkQueued(root, (work) => registry.schemaOf(work)) : undefined
       if (checking instanceof Promise) {
@@ -138,7 +147,7 @@ export class Runner {
       }
       return await this.#returned(tracedBy(item, span), startedAt, root, codec)
     } catch (error) {
-      if (error instanceof RunOver && handling instanceof Promise) this.#r.overran(item, handling)
+      if (isInstance(error, RunOver) && handling instanceof Promise) this.#r.overran(item, handling)
       return await this.#failed(delivery, startedAt, error, def)
     }
   }
@@ -181,7 +190,7 @@ export class Runner {
       value = checked.value
     } catch (error) {
       // The schema itself failed, which says nothing about the input, or did not answer in time.
-      if (!(error instanceof RunOver))
+      if (!isInstance(error, RunOver))
         return this.#settling(this.#ran(item, startedAt, await this.#threw(error, item, def)))
       return this.#overEarly(delivery, startedAt, error, def)
     }
@@ -205,7 +214,7 @@ export class Runner {
     try {
       return await untilOver(delivery, checking, false)
     } catch (error) {
-      if (error instanceof RunOver) this.#r.overran(delivery.item, checking)
+      if (isInstance(error, RunOver)) this.#r.overran(delivery.item, checking)
       throw error
     } finally {
       delivery.onAbort = outer
@@ -258,7 +267,7 @@ export class Runner {
       {
         begin: (delivery) => this.#begin(delivery, def, codec, this.#r.now()),
         run: (begun, inputs) => {
-          const handle = async () => batch.run(inputs as never[])
+          const handle = this.#inPlace(deliveries[0]!, async () => batch.run(inputs as never[]))
           const inSpan = span === undefined ? handle : () => within(span, handle)
           return limits.until(begun, inSpan, (item, handling) => this.#r.overran(item, handling))
         },
@@ -283,7 +292,7 @@ export class Runner {
     def: WorkDefinition<string, never>,
   ): Promise<WorkSettling> {
     const { item } = delivery
-    const over = error instanceof RunOver ? error : overBy(item, delivery.reason)
+    const over = isInstance(error, RunOver) ? error : overBy(item, delivery.reason)
     if (over !== undefined) return this.#settling(this.#ran(item, startedAt, await this.#over(over, item, def)))
     // A handler that stops because it was told to is not punished for it.
     if (isShutdown(delivery.reason)) return this.#settling(this.#ran(item, startedAt, { kind: 'interrupted' }))
@@ -299,7 +308,7 @@ export class Runner {
     const nodes = contributors(root)
     const { children, gates } = planChildren(this.#r.rules, root, item, this.#r.now())
     const value = root.kind === 'result' ? root.value : undefined
-    const result = value === undefined ? undefined : encodeResult(codec, envelope.type, value)
+    const result = value === undefined ? undefined : textOf(codec, value, `The result of work "${envelope.type}"`)
     const ranWith = (contributions: readonly Contribution[]): Ran =>
       this.#ran(
         item,
@@ -324,7 +333,9 @@ export class Runner {
 
   async #threw(error: unknown, item: Claimed, def: WorkDefinition<string, never>): Promise<Outcome> {
     const reason = abortReason(error)
-    let verdict = classify(error, { now: this.#r.now() })
+    let verdict: Verdict = isMistake(error)
+      ? { class: 'poison', rule: 'programming' }
+      : classify(error, { now: this.#r.now() })
     let said: 'retry' | 'abort' | undefined = isRetryAbort(error) ? 'abort' : undefined
     const classifier = def.options.onFailure ?? this.#r.o.given.onFailure
     if (said === undefined && verdict.deferTo === undefined && classifier !== undefined) {
@@ -355,6 +366,10 @@ export class Runner {
     }
   }
 
+  #inPlace<T>(delivery: Delivery<Claimed>, handle: () => T): () => T {
+    return () => inPlace(this.#r.placeOf(delivery), handle)
+  }
+
   #inLog<T>({ trace }: Envelope, def: WorkDefinition<string, never>, input: unknown, fn: () => T): T {
     const { logWith, logContext } = this.#r.o.given
     if (logWith === undefined) return fn()
@@ -371,10 +386,9 @@ function isShutdown(reason: unknown): boolean {
   return reason instanceof ShutdownDeadlineError
 }
 
-function encodeResult(codec: JsonCodec, type: string, value: unknown): string {
-  const text: unknown = codec.stringify(value)
-  if (typeof text === 'string') return text
-  throw new TypeError(`the codec of work "${type}" must return a string from stringify, and returned ${typeof text}`)
+/** What a handler returned cannot be used, and would not be the second time either: nothing of it depends on the world. */
+function isMistake(error: unknown): boolean {
+  return [ResultEncodeError, EncodeError, NotReturnedError, NotAResultError].some((kind) => isInstance(error, kind))
 }
 
 function overrule(verdict: Verdict, decision: Exclude<FailureDecision, 'retry' | 'abort'>, now: At): Verdict {

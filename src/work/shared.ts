@@ -1,7 +1,9 @@
 import { hostname } from 'node:os'
+import { MillraceError } from '../core/error.js'
 import { retry } from '../core/retry.js'
 import { tell } from '../core/tell.js'
 import type { At, Ms } from '../core/time.js'
+import { Turns } from '../core/turns.js'
 import { VERSION } from '../core/version.js'
 import { GroupCommit } from '../ports/group-commit.js'
 import type { EnvelopeHead } from '../ports/item.js'
@@ -9,21 +11,40 @@ import type { Ledger, Worker } from '../ports/ledger.js'
 import type { OpenedLedger } from '../ports/native.js'
 import type { Ports, Queue } from '../ports/ports.js'
 import type { CommitResult, Settlement } from '../ports/settlement.js'
+import type { Outgoing } from '../source/ledger-feed.js'
 import { BackendTime } from './backend-time.js'
 import { Tracing } from './controls/tracing.js'
+import { Doers } from './doers.js'
+import { HeldRoom } from './held-room.js'
+import { Lending } from './place.js'
 import { Recorder } from './recorder.js'
 import type { Registry } from './registry.js'
 import type { ItemRules } from './resolve-item.js'
 import { initialState, KnownStates } from './states.js'
 import type { ErrorPhase, ResolvedSystemOptions } from './system-options.js'
+import { Window } from './window.js'
 import type { WorkState } from './work.js'
 import { workerSettings } from './worker-settings.js'
 
 /** More than any backend answers at once, and still a bound. */
 const PLAIN_COMMITS_UNDER_WAY = 256
 
+/**
+ * How many commits of outcomes may be under way at once: PostgreSQL drains a fifth faster with two than with one, Redis as fast, and
+ * neither gains by four. Outcomes need no order among themselves; what callers enqueue keeps its own, one commit at a time.
+ */
+const OUTCOMES_UNDER_WAY = 2
+
 /** How long a commit may go unanswered: what takes longer than a lease is repeated, which its guard makes harmless. */
 export const commitPatienceMs = (visibility: Ms): Ms => Math.max(5_000, visibility)
+
+/** One commit carries no more than this, so that it neither stops the event loop nor holds up its neighbours for long. */
+const MOST_PER_COMMIT = 1_000
+const MOST_BYTES_PER_COMMIT = 4 * 1024 * 1024
+
+/** Waits between two tries of a commit that failed: short beside a lease, which may be over before the next. */
+const retryCommitMs = (failures: number, visibility: Ms): Ms =>
+  Math.min(5_000, visibility / 4, 100 * 2 ** Math.min(failures - 1, 10))
 
 /** What the parts of one system have in common: its ledger, its clock in the backend's time, and where it reports. */
 export class Shared {
@@ -35,8 +56,18 @@ export class Shared {
   readonly worker: Worker
   /** What the ledger calls a queue of this system. */
   readonly queueName: (queue: Queue) => string
-  /** Every commit goes through one coalescer, so that neighbours of any kind share a round trip. */
+  /** What callers write: enqueues, cancels, fires of schedules. Neighbours share a round trip. */
   readonly commits: GroupCommit<Settlement, CommitResult>
+  /**
+   * What runs came to. Apart from what callers write, and never refused: the window bounds it. A commit that fails is
+   * repeated as it was, which its guards make harmless, and reported once.
+   */
+  readonly outcomes: GroupCommit<Outgoing, CommitResult>
+  readonly doers: Doers
+  readonly window: Window
+  readonly lending = new Lending()
+  readonly heldRoom: HeldRoom
+  readonly turns: Turns
   readonly recorder: Recorder
   readonly tracing: Tracing
   /** How many batches have left: what was added before the last one can no longer be changed. */
@@ -44,6 +75,7 @@ export class Shared {
   /** Enqueues that have not been answered, by id: whoever asks for such an item by its id asks too early. */
   readonly onTheWay = new Map<string, Promise<unknown>>()
   readonly #known: KnownStates | undefined
+  #isCommitReported = false
   readonly #time: BackendTime
 
   constructor(o: ResolvedSystemOptions, ports: Ports, opened: OpenedLedger, registry: Registry) {
@@ -66,13 +98,43 @@ export class Shared {
       // Made once: heartbeats only add the lead of the clock.
       settings: workerSettings(o, this.rules),
     })
-    this.commits = new GroupCommit<Settlement, CommitResult>({
-      flush: (batch) => this.#commit(batch),
-      maxUnsent: o.maxUnsent,
-      sizeOf: textLength,
+    this.turns = new Turns(o.clock)
+    this.heldRoom = new HeldRoom(o.maxUnsent)
+    this.doers = new Doers(o.doer, o.concurrency, registry)
+    this.window = new Window(o.clock, o.visibility)
+    const perCommit = {
+      maxBatch: MOST_PER_COMMIT,
+      maxBatchBytes: MOST_BYTES_PER_COMMIT,
       // Plain ports batch for themselves, each its own calls: one that hangs holds up nobody else.
       maxUnderWay: opened.ledger.atomic ? 1 : PLAIN_COMMITS_UNDER_WAY,
       patience: { ms: commitPatienceMs(o.visibility), clock: o.clock },
+      turns: this.turns,
+    }
+    this.commits = new GroupCommit<Settlement, CommitResult>({
+      ...perCommit,
+      flush: (batch) => {
+        this.batches += 1
+        return this.#commit(batch)
+      },
+      maxUnsent: o.maxUnsent,
+      sizeOf: textLength,
+    })
+    this.outcomes = new GroupCommit<Outgoing, CommitResult>({
+      ...perCommit,
+      maxUnderWay: opened.ledger.atomic ? OUTCOMES_UNDER_WAY : PLAIN_COMMITS_UNDER_WAY,
+      flush: (batch) => this.#settle(batch),
+      maxUnsent: Infinity,
+      maxUnsentBytes: Infinity,
+      sizeOf: ({ settlement }) => textLength(settlement),
+      repeat: {
+        clock: o.clock,
+        delayMs: (failures) => retryCommitMs(failures, o.visibility),
+        failed: (error, failures, batch) => {
+          if (failures === 1) this.notWritten(error)
+          for (const { type } of batch) this.recorder.commitFailed(type)
+        },
+        isFinal: isClosed,
+      },
     })
     this.recorder = new Recorder(o, registry)
     this.tracing = new Tracing(o.given.tracer)
@@ -110,13 +172,18 @@ export class Shared {
       from: [],
       leaseMs: this.o.visibility,
       worker: this.worker.id,
-      startNow: 0,
     })
     this.learnTime(at, askedMs)
   }
 
   /** Reports what is nobody's job failure. An observer that throws disturbs nobody. */
   readonly failed = (error: unknown, phase: ErrorPhase): void => tell(() => this.o.given.onError?.(error, phase))
+
+  /** Reports a backend that cannot be written: once, until it can be again. */
+  readonly notWritten = (error: unknown): void => {
+    if (!this.#isCommitReported) this.failed(error, 'commit')
+    this.#isCommitReported = true
+  }
 
   /** Where the backend cannot list, what this process sees is remembered instead. */
   get known(): KnownStates | undefined {
@@ -127,13 +194,38 @@ export class Shared {
     this.#known?.saw(item.groupId, { ...initialState(item), ...state })
   }
 
+  async #settle(batch: readonly Outgoing[]): Promise<readonly CommitResult[]> {
+    const startedMs = this.o.clock.monotonic()
+    const results = await this.#commit(batch.map(({ settlement }) => settlement))
+    const tookMs = this.o.clock.monotonic() - startedMs
+    if (results.some(({ kind }) => kind !== 'failed')) this.#isCommitReported = false
+    // What was lost came to nothing: it says nothing of the pace.
+    const written = batch.filter((_, i) => results[i]?.kind !== 'stale')
+    this.window.committed(
+      tookMs,
+      written.map(({ settlement }) => resultLength(settlement)),
+    )
+    return results
+  }
+
   async #commit(batch: readonly Settlement[]): Promise<readonly CommitResult[]> {
-    this.batches += 1
     const { portRetry } = this.o.given
     if (portRetry === undefined || !this.ledger.atomic) return this.ledger.commit(batch)
     // Guards make a repetition harmless, so that a lost reply may simply be asked for again.
     return retry(() => this.ledger.commit(batch), portRetry)
   }
+}
+
+/** The backend was closed: no repetition will be answered. */
+function isClosed(error: unknown): boolean {
+  return error instanceof MillraceError && error.code.endsWith('_CLOSED')
+}
+
+/** How much text a run left behind: what it queued is no longer held once it is written. */
+function resultLength({ effects }: Settlement): number {
+  let length = 0
+  for (const effect of effects) if (effect.do === 'finish') length += effect.result?.length ?? 0
+  return length
 }
 
 /** How much text a settlement carries: what waits unsent is bounded by this too. */

@@ -4,11 +4,13 @@ import type { ItemView, Ledger } from '../ports/ledger.js'
 import type { WorkState } from './work.js'
 
 /**
- * An item as the public API shows it. `result` stays text here: whoever knows the type decodes it. What somebody holds and
- * has not begun is pending; the ledger hears of a beginning with the next heartbeat, this process knows its own (`begunAt`).
+ * An item as the public API shows it. `result` stays text here: the caller knows the type and decodes it. What a process has
+ * claimed is running; only where it is known not to have begun it is pending. This process knows of its own (`here`: when the
+ * handler of what it holds was called), and plain ports tell by `runAt`.
  */
-export function stateOf(view: ItemView, begunAt?: At): WorkState {
-  const runAt = view.runAt ?? (view.status === 'running' ? begunAt : undefined)
+export function stateOf(view: ItemView, here?: ReadonlyMap<string, At | undefined>): WorkState {
+  const { id } = view.envelope
+  const runAt = view.status === 'running' && here?.has(id) === true ? here.get(id) : view.runAt
   return {
     ...initialState(view.envelope),
     status: view.status === 'running' && runAt === undefined ? 'pending' : view.status,

@@ -80,7 +80,12 @@ function storedNode(rules: ItemRules, node: ResultNode, now: At): StoredNode {
         'handler of a work in .next().',
     )
   }
-  return { kind, items, links, says: { value: textOf(rules.codec, value), final: options?.final === true } }
+  return {
+    kind,
+    items,
+    links,
+    says: { value: textOf(rules.codec, value, 'A result behind .next()'), final: options?.final === true },
+  }
 }
 
 /** Belongs nowhere yet: its group and its parent are those of the gate that will queue it. */

@@ -10,6 +10,7 @@ import { checkWorks } from './controls/queued-input.js'
 import { endEnqueueSpan } from './controls/tracing.js'
 import { definitionOf, groupIdOf } from './define-work.js'
 import { DEPENDENCY_TYPE } from './dependency.js'
+import { isInPlace } from './place.js'
 import { resolveWork } from './resolve-gate.js'
 import { EncodeError, type ResolvedItem } from './resolve-item.js'
 import { checkWork } from './result-tree.js'
@@ -39,7 +40,7 @@ export interface Submission {
 const PENDING = Object.freeze({ status: 'pending' as const })
 
 /** Holds an item that this process owns, at most since `askedMs`; yields what to call when its turn has come. */
-export type HoldDirectly = (item: Claimed, askedMs: Ms) => () => Promise<void>
+export type HoldDirectly = (item: Claimed, askedMs: Ms, left: () => void) => () => Promise<void>
 
 /** Turns work into items and hands them to the backend. */
 export class Submitter {
@@ -113,7 +114,12 @@ export class Submitter {
   }
 
   #send(item: ResolvedItem): Promise<Receipt> {
-    return item.skipQueue ? this.#submitHeld(item) : this.#submit(item)
+    if (!item.skipQueue) return this.#submit(item)
+    const { heldRoom, doers } = this.#s
+    // A handler that waited for room here would keep what is to make it: its work goes through the queue instead. Where handlers
+    // have no places, nothing tells whether it is one that asks.
+    const mayBeHandler = () => isInPlace() || !doers.haveAllPlaces
+    return heldRoom.isFull && mayBeHandler() ? this.#submit(item) : this.#submitHeld(item)
   }
 
   /** A deadline reckoned from a clock that is minutes off might be over before it begins: the backend's time first. */
@@ -158,24 +164,36 @@ export class Submitter {
 
   /** A doer takes it before it is written, so that a doer which refuses leaves nothing behind. */
   async #submitHeld({ item, queue }: ResolvedItem): Promise<Receipt> {
-    const { o, registry, worker, commits } = this.#s
-    const doer = registry.find(item.type)?.options.doer ?? o.doer
+    const { o, doers, worker, commits, heldRoom } = this.#s
+    const room = heldRoom.enter()
+    if (room !== undefined) await room
+    const doer = doers.of(item.type)
     const heldBy = { worker: worker.id, token: newToken(), leaseMs: o.visibility }
     const lease: Lease = { id: item.id, queue, token: heldBy.token, fence: 1, until: item.queueAt + heldBy.leaseMs }
-    const claimed: Claimed = { lease, envelope: item, lapses: 0, crashes: 0, started: true, deliveries: 1 }
+    const claimed: Claimed = { lease, envelope: item, lapses: 0, crashes: 0, deliveries: 1 }
     let accept!: (run: (() => Promise<void>) | undefined) => void
     const accepted = new Promise<(() => Promise<void>) | undefined>((resolve) => {
       accept = resolve
     })
     const askedMs = o.clock.monotonic()
-    doer.do(async () => (await accepted)?.(), hintsOf(item))
+    try {
+      doer.do(async () => (await accepted)?.(), hintsOf(item))
+    } catch (error) {
+      heldRoom.left()
+      throw error
+    }
+    let isHeld = false
     try {
       const receipt = this.#receipt(await commits.add(submitHeld(item, queue, heldBy)), item)
-      accept(receipt.kind === 'created' ? this.#holdDirectly(claimed, askedMs) : undefined)
+      isHeld = receipt.kind === 'created'
+      // Its room is free when its outcome is written, not when its handler has ended.
+      accept(isHeld ? this.#holdDirectly(claimed, askedMs, () => heldRoom.left()) : undefined)
       return receipt
-    } catch (error) {
-      accept(undefined)
-      throw error
+    } finally {
+      if (!isHeld) {
+        accept(undefined)
+        heldRoom.left()
+      }
     }
   }
 

@@ -2,17 +2,24 @@ import type { Tracer } from '@opentelemetry/api'
 import { type Clock, clockFrom, type Random, systemClock } from '../core/clock.js'
 import { defaultCodec, type JsonCodec } from '../core/codec.js'
 import type { Doer } from '../core/doer/doer.js'
-import { unlimitedDoer } from '../core/doer/unlimited.js'
 import { newId } from '../core/ids.js'
 import { createMetrics, type Metrics } from '../core/metrics.js'
-import { booleanOption, functionOption, integerOption, numberOption, optionsObject } from '../core/options.js'
+import {
+  booleanOption,
+  functionOption,
+  integerOption,
+  numberOption,
+  OptionError,
+  optionsObject,
+  stringOption,
+} from '../core/options.js'
 import { type RetryOptions, resolveRetryOptions } from '../core/retry.js'
 import type { Ms } from '../core/time.js'
 import type { Backend, PubSub, Queue, Store } from '../ports/ports.js'
 import type { WorkEvent } from './events.js'
 import type { Retention } from './settle.js'
 import type { AnyWorkBuilder, WorkRetry, WorkState } from './work.js'
-import { checkRetry, type FailureClassifier } from './work-options.js'
+import { checkDoer, checkRetry, concurrencyOption, type FailureClassifier } from './work-options.js'
 
 /** Where an error that is nobody's job failure came up: while fetching and routing, or while recording an outcome. */
 export type ErrorPhase = 'queue' | 'commit'
@@ -60,7 +67,9 @@ export interface WorkSystemOptions {
   readonly retry?: WorkRetry
   /** Tries each load-bearing call to a plain port again before it counts as failed. */
   readonly portRetry?: Omit<RetryOptions<unknown>, 'errorResult'>
-  /** Decides how much runs at once. Default: `unlimitedDoer()`. */
+  /** How many handlers of this process run at once. Default 32. For a choice of order, or no limit, give a `doer` instead. */
+  readonly concurrency?: number
+  /** Decides how much runs at once and what is next, instead of `concurrency`. `unlimitedDoer()` sets no limit. */
   readonly doer?: Doer
   /** The longest an idle worker sleeps without looking: the net under the wake-ups. Default 1000. */
   readonly pollInterval?: Ms
@@ -70,7 +79,7 @@ export interface WorkSystemOptions {
   ) => number | undefined | void | Promise<number | undefined | void>
   /** How long a lease lives without a heartbeat. Default 30 000. */
   readonly visibility?: Ms
-  /** How often leases are extended. Default a third of `visibility`. */
+  /** How often leases are extended: less than `visibility`. Default a third of it. */
   readonly heartbeat?: Ms
   /** Of every key in the store. Default `'work:'`. */
   readonly prefix?: string
@@ -111,9 +120,9 @@ export interface WorkSystemOptions {
   readonly keepSuccess?: Ms
   /** How long dead items are kept. Default 30 days. */
   readonly keepDead?: Ms
-  /** Most items that wait to be sent to the backend. Default 10 000. */
+  /** Most enqueues that wait to be sent to the backend; beyond, they reject with `BUFFER_FULL`. Default 10 000. */
   readonly maxUnsent?: number
-  /** How long `stop` lets running work go on. Default 5000. */
+  /** How long `stop` lets running work go on; then signals fire, and handlers have 500 ms to obey. Default 5000. */
   readonly stopDrain?: Ms
   /** How many states of ended work `list()` remembers where the backend cannot tell. Default 10 000. */
   readonly maxStates?: number
@@ -129,6 +138,7 @@ const NAMES = [
   'store',
   'retry',
   'portRetry',
+  'concurrency',
   'doer',
   'pollInterval',
   'backpressure',
@@ -172,7 +182,9 @@ export interface ResolvedSystemOptions {
   readonly given: WorkSystemOptions
   readonly clock: Clock
   readonly random: Random
-  readonly doer: Doer
+  /** The user's own doer. Undefined: one with `concurrency` places. */
+  readonly doer: Doer | undefined
+  readonly concurrency: number
   readonly pollInterval: Ms
   readonly visibility: Ms
   readonly heartbeat: Ms
@@ -192,6 +204,18 @@ export interface ResolvedSystemOptions {
 
 const DAY_MS = 86_400_000
 
+/** A lease that is extended no sooner than it ends is lost each time, and its work runs again and again. */
+function heartbeatOption(given: unknown, visibility: Ms): Ms {
+  const heartbeat = numberOption('createWork.heartbeat', given, {
+    default: Math.max(Math.min(1, visibility / 2), Math.floor(visibility / 3)),
+    above: 0,
+  })
+  if (heartbeat >= visibility) {
+    throw new OptionError('createWork.heartbeat', `less than visibility, which is ${visibility}`, heartbeat)
+  }
+  return heartbeat
+}
+
 export function resolveSystemOptions(options: WorkSystemOptions | undefined): ResolvedSystemOptions {
   const given = optionsObject('createWork', options, NAMES)
   checkRetry('createWork.retry', given.retry)
@@ -199,6 +223,10 @@ export function resolveSystemOptions(options: WorkSystemOptions | undefined): Re
   for (const name of ['onEvent', 'onError', 'onBacklog', 'onFailure', 'accept', 'backpressure', 'logWith'] as const) {
     if (given[name] !== undefined) functionOption(`createWork.${name}`, given[name])
   }
+  for (const name of ['autoStart', 'keepAlive'] as const) {
+    if (given[name] !== undefined) booleanOption(`createWork.${name}`, given[name])
+  }
+  checkDoer('createWork.doer', given.doer)
   const ms = (name: keyof WorkSystemOptions, fallback: Ms, min = 0) =>
     numberOption(`createWork.${name}`, given[name], { default: fallback, min })
   const visibility = numberOption('createWork.visibility', given.visibility, { default: 30_000, above: 0 })
@@ -207,14 +235,12 @@ export function resolveSystemOptions(options: WorkSystemOptions | undefined): Re
     clock:
       given.clock ?? (given.now === undefined ? systemClock : clockFrom(functionOption('createWork.now', given.now))),
     random: functionOption('createWork.random', given.random, Math.random),
-    doer: given.doer ?? unlimitedDoer(),
+    doer: given.doer,
+    concurrency: concurrencyOption('createWork', given, 32),
     pollInterval: numberOption('createWork.pollInterval', given.pollInterval, { default: 1_000, above: 0 }),
     visibility,
-    heartbeat: numberOption('createWork.heartbeat', given.heartbeat, {
-      default: Math.max(1, Math.floor(visibility / 3)),
-      above: 0,
-    }),
-    prefix: given.prefix ?? 'work:',
+    heartbeat: heartbeatOption(given.heartbeat, visibility),
+    prefix: given.prefix === '' ? '' : stringOption('createWork.prefix', given.prefix, 'work:'),
     codec: given.codec ?? defaultCodec,
     metrics: given.metrics ?? createMetrics(),
     // A copy: what the caller does with his object afterwards does not change the policy.

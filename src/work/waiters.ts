@@ -9,6 +9,9 @@ const FIRST_POLL_MS = 250
 // A little over 5 s, so that ten thousand idle waiters cost less than two thousand looks a second.
 const LONGEST_POLL_MS = 5_250
 
+/** How many waits one look at the backend is about. */
+const LOOK_AT_ONCE = 1_000
+
 /** The records of what was waited for are gone: it ended too long ago. */
 export class ResultExpiredError extends MillraceError {
   constructor(id: string) {
@@ -232,13 +235,16 @@ export class Waiters {
   }
 
   async #watch(waiters: readonly Waiter[]): Promise<void> {
-    const { ids } = idsOf(waiters)
-    // The groups of items too: a group that somebody looks into is no orphan.
-    const groups = [...new Set(waiters.map((waiter) => waiter.groupId))]
     try {
-      await this.#ledger.watch(this.#inbox, { ids, groups })
-      // What ended before the backend knew of us told nobody: look once.
-      await this.#look(waiters)
+      for (let from = 0; from < waiters.length; from += LOOK_AT_ONCE) {
+        const some = waiters.slice(from, from + LOOK_AT_ONCE)
+        const { ids } = idsOf(some)
+        // The groups of items too: a group that somebody looks into is no orphan.
+        const groups = [...new Set(some.map((waiter) => waiter.groupId))]
+        await this.#ledger.watch(this.#inbox, { ids, groups })
+        // What ended before the backend knew of us told nobody: look once.
+        await this.#lookAt(some)
+      }
     } catch (error) {
       this.#onError(error)
     }
@@ -277,7 +283,14 @@ export class Waiters {
     else others.add(waiter)
   }
 
+  /** In pages: one read of a hundred thousand items would hold up everything else on its connection. */
   async #look(waiters: readonly Waiter[]): Promise<void> {
+    for (let from = 0; from < waiters.length; from += LOOK_AT_ONCE) {
+      await this.#lookAt(waiters.slice(from, from + LOOK_AT_ONCE))
+    }
+  }
+
+  async #lookAt(waiters: readonly Waiter[]): Promise<void> {
     const unfound = waiters.filter(({ groupOf }) => groupOf !== undefined)
     if (unfound.length > 0) await this.#findGroups(unfound)
     const { ids, groups } = idsOf(waiters)

@@ -1,6 +1,8 @@
+import { BufferFullError } from '../ports/group-commit.js'
 import type { Controls } from './controls/controls.js'
 import { Handle, type HandleServices } from './handle.js'
 import { Orphans } from './orphans.js'
+import { lendingPlace } from './place.js'
 import type { Shared } from './shared.js'
 import { stateOf } from './states.js'
 import type { Submission } from './submitter.js'
@@ -14,6 +16,7 @@ export class Waiting implements HandleServices {
   readonly #orphans: Orphans | undefined
 
   readonly controls: Controls
+  #isFullTold = false
 
   constructor(shared: Shared, controls: Controls) {
     this.#s = shared
@@ -55,9 +58,21 @@ export class Waiting implements HandleServices {
     }
     answer.then(onAccepted, (error) => {
       arrived()
-      if (!handle.isAwaited) this.#s.failed(error, 'queue')
+      if (!handle.isAwaited && !this.#isToldAlready(error)) this.#s.failed(error, 'queue')
     })
     return handle
+  }
+
+  /** A caller who does not await meets a full buffer a million times over: that is told once, until there is room again. */
+  #isToldAlready(error: unknown): boolean {
+    if (!(error instanceof BufferFullError)) return false
+    const wasTold = this.#isFullTold
+    this.#isFullTold = true
+    if (!wasTold)
+      void Promise.all([this.#s.commits.whenRoom(), this.#s.heldRoom.whenRoom()]).then(() => {
+        this.#isFullTold = false
+      })
+    return wasTold
   }
 
   itemEnded(id: string, ended: Ended): void {
@@ -94,12 +109,13 @@ export class Waiting implements HandleServices {
     const { groupId } = handle
     this.#orphans?.awaited(groupId)
     const isTold = handle.tellsOnSettle(this.#s.worker.id, this.#s.batches)
-    return this.#waiters.wait({ kind, id, groupId, item: handle.id, isTold, accepted: handle.accepted() }, options)
+    const what = { kind, id, groupId, item: handle.id, isTold, accepted: handle.accepted() }
+    return lendingPlace(this.#waiters.wait(what, options))
   }
 
   async #statesOf(groupId: string): Promise<readonly WorkState[]> {
     const { inspect } = this.#s.ledger
     if (inspect === undefined) return this.#s.known?.list(groupId) ?? []
-    return (await inspect.list({ groupId, limit: 1_000 })).items.map(stateOf)
+    return (await inspect.list({ groupId, limit: 1_000 })).items.map((view) => stateOf(view))
   }
 }

@@ -16,12 +16,16 @@ import { DoerAdmission } from './doer-admission.js'
 import { Folds } from './folds.js'
 import { GateRun } from './gate-run.js'
 import { LoopDelay } from './loop-delay.js'
+import { Place } from './place.js'
 import { Presence } from './presence.js'
 import { Redrive } from './redrive.js'
 import { type Route, route } from './route.js'
 import { Runner } from './runner.js'
-import { commitPatienceMs, type Shared } from './shared.js'
+import type { Shared } from './shared.js'
 import { statesOf } from './states.js'
+import { hintsOf } from './submitter.js'
+import { Suspects } from './suspects.js'
+import { Unwritten } from './unwritten.js'
 import type { WorkSettling } from './work-settling.js'
 
 /** A body on the queue that is no envelope: removed, because nobody could ever run it. */
@@ -35,6 +39,9 @@ export class UnreadableBodyError extends MillraceError {
 
 /** How long `ctx.claim` remembers that a key was won. */
 const CLAIM_TTL_MS = 86_400_000
+
+/** How long a stop waits for handlers that were told to end and need a moment to obey. */
+const STOP_GRACE_MS = 500
 
 /** What the loop tells the system it belongs to. */
 export interface WorkLoopEvents {
@@ -62,6 +69,9 @@ export class WorkLoop {
   #doers: DoerAdmission | undefined
   /** Outcomes on their way to the backend: what does not get there is told of by another run. */
   readonly #settlings = new WeakMap<Delivery<Claimed>, WorkSettling>()
+  readonly #unwritten: Unwritten
+  readonly #suspects: Suspects
+  readonly #places = new WeakMap<Claimed, Place>()
   #directRun: Promise<unknown> | undefined
 
   constructor(shared: Shared, events: WorkLoopEvents) {
@@ -94,6 +104,8 @@ export class WorkLoop {
         isCounted: shared.ledger.atomic,
         read: async (id) => (await shared.ledger.groups([id]))[0],
         onError: (error) => shared.failed(error, 'commit'),
+        clock: o.clock,
+        patienceMs: o.visibility / 4,
       }),
       services: {
         states: (ids) => statesOf(shared, ids),
@@ -101,20 +113,24 @@ export class WorkLoop {
         progress: (delivery, value) => this.#controls.progress(delivery, value),
       },
       ...this.#controls.forRuns(),
+      placeOf: ({ item }) => this.#places.get(item),
       onError: shared.failed,
       started: (delivery, at) => this.#started(delivery, at),
     })
+    this.#suspects = new Suspects(shared)
+    this.#unwritten = new Unwritten(o.visibility)
     this.#feed = this.#withRedrive(
       ledgerFeed<WorkSettling>({
         ledger: shared.ledger,
-        commits: shared.commits,
+        outcomes: shared.outcomes,
         queues: shared.worker.queues,
         leaseMs: o.visibility,
         heartbeatMs: o.heartbeat,
         worker: shared.worker,
         told,
         clock: o.clock,
-        startNow: (n) => this.#startable(n),
+        // Plain queues hand out anything: what finds no room is given back.
+        rooms: () => (ledger.atomic ? this.#doers?.rooms : undefined),
         retryQueueMs: o.pollInterval,
         onReply: (reply, askedMs) => this.#heard(reply, askedMs),
       }),
@@ -128,15 +144,16 @@ export class WorkLoop {
       {
         name: 'work',
         clock: o.clock,
+        turns: shared.turns,
         // An outcome is kept until it is written: a handler is never run again because a write failed.
-        settle: { attempts: Infinity, baseMs: 100, maxMs: 5_000, timeoutMs: commitPatienceMs(o.visibility) },
+        settle: { attempts: Infinity, baseMs: 100, maxMs: 5_000, timeoutMs: Infinity },
         maxSettleFailures: Infinity,
         fetchRetry: {
           attempts: Infinity,
           delayMs: (failures) => Math.min(30_000, o.pollInterval * 2 ** Math.min(failures - 1, 10)),
         },
         drainMs: o.stopDrain,
-        graceMs: 0,
+        graceMs: STOP_GRACE_MS,
         givesBackWhatRuns: false,
         idlePollMs: o.pollInterval,
       },
@@ -149,25 +166,33 @@ export class WorkLoop {
     this.#doers = this.#admission()
     this.#controls.open()
     this.#presence.began()
-    return this.#loop.run(this.#feed, this.#doers, (deliveries) => this.#executeAll(deliveries))
+    return this.#loop.run(this.#feed, this.#doers, (deliveries, stopping) => this.#executeAll(deliveries, stopping))
   }
 
   /**
    * Holds an item that is this process's from birth, in a second run of the same loop. What it yields runs it: to be called
    * when its turn has come, and resolved when its handler has ended or when it was given back meanwhile.
    */
-  runDirectly(item: Claimed, askedMs: Ms): () => Promise<void> {
+  runDirectly(item: Claimed, askedMs: Ms, left: () => void): () => Promise<void> {
     this.#presence.began()
     this.#directRun ??= this.#loop
       .run(
         this.#direct.feed(),
         this.#direct.admission((delivery) => this.#s.recorder.taken(delivery)),
-        ([delivery]) => this.#execute(delivery),
+        ([delivery], stopping) => this.#execute(delivery, stopping),
       )
       .catch((error) => this.#s.failed(error, 'queue'))
-    this.#direct.hold(item, askedMs)
+    this.#direct.hold(item, askedMs, left)
     this.#controls.open()
-    return () => this.#direct.run(item).then(() => this.#controls.placeFree(item))
+    const doer = this.#s.doers.of(item.envelope.type)
+    return () =>
+      new Promise((leave) => {
+        const free = this.#place([item], doer, leave, () => undefined)
+        void this.#direct
+          .run(item)
+          .then(() => this.#controls.placeFree(item))
+          .then(free)
+      })
   }
 
   async stop(drainMs: Ms): Promise<void> {
@@ -184,39 +209,58 @@ export class WorkLoop {
     await this.#presence.left()
   }
 
-  async #execute(delivery: Delivery<Claimed>): Promise<readonly WorkSettling[]> {
-    return [this.#settling(delivery, await this.#outcome(delivery))]
+  async #execute(delivery: Delivery<Claimed>, stopping: AbortSignal): Promise<readonly WorkSettling[]> {
+    return [this.#settling(delivery, await this.#outcome(delivery, stopping))]
   }
 
   /** A run of several deliveries is a batch of one type. */
-  async #executeAll(deliveries: Deliveries<Claimed>): Promise<readonly WorkSettling[]> {
+  async #executeAll(deliveries: Deliveries<Claimed>, stopping: AbortSignal): Promise<readonly WorkSettling[]> {
     const [first] = deliveries
     const def = this.#s.registry.find(first.item.envelope.type)
-    if (deliveries.length === 1 || def?.batch === undefined) return this.#execute(first)
+    if (deliveries.length === 1 || def?.batch === undefined) return this.#execute(first, stopping)
     const ends = deliveries.map((delivery) => this.#end(delivery, true))
-    const running = deliveries.filter((_, i) => ends[i] === undefined)
-    const ran = await this.#runner.runBatch(running, def, def.batch)
-    const settlings = deliveries.map((delivery, i) => ends[i] ?? ran[running.indexOf(delivery)]!)
+    const able = deliveries.filter((_, i) => ends[i] === undefined)
+    const areMarked = await Promise.all(able.map((delivery) => this.#suspects.mark(delivery)))
+    const running = able.filter((_, i) => areMarked[i])
+    const ran = running.length === 0 ? [] : await this.#runner.runBatch(running, def, def.batch)
+    const settlings = deliveries.map((delivery, i) => {
+      return ends[i] ?? ran[running.indexOf(delivery)] ?? this.#putOff(delivery)
+    })
     return deliveries.map((delivery, i) => this.#settling(delivery, settlings[i]!))
   }
 
   #settling(delivery: Delivery<Claimed>, settling: WorkSettling): WorkSettling {
     this.#s.recorder.settling(settling)
     this.#settlings.set(delivery, settling)
+    // What ran on after its lease was over has been told that it does not count.
+    if (delivery.state !== 'lost') this.#unwritten.add(settling)
     return settling
   }
 
-  async #outcome(delivery: Delivery<Claimed>): Promise<WorkSettling> {
+  async #outcome(delivery: Delivery<Claimed>, stopping: AbortSignal): Promise<WorkSettling> {
     const { type } = delivery.item.envelope
     const def = this.#s.registry.find(type)
     const ended = this.#end(delivery, def !== undefined)
     if (ended !== undefined) return ended
-    if (def !== undefined) return await this.#runner.run(delivery, def)
+    if (def !== undefined) {
+      const isSuspect = delivery.item.lapses > 0
+      if (isSuspect && !(await this.#suspects.mayBegin(delivery, stopping))) {
+        return this.#putOff(delivery, stopping.aborted ? 0 : undefined)
+      }
+      return await this.#runner.run(delivery, def)
+    }
     return this.#runner.ended(delivery, { kind: 'unroutable', error: `unknown work type: ${type}` })
+  }
+
+  /** It is not to run now, for a reason that passes. */
+  #putOff(delivery: Delivery<Claimed>, delayMs: Ms = this.#s.o.pollInterval): WorkSettling {
+    return this.#runner.ended(delivery, { kind: 'waiting', delayMs })
   }
 
   /** The settlement of a delivery that is not to run. */
   #end(delivery: Delivery<Claimed>, isKnownType: boolean): WorkSettling | undefined {
+    const kept = this.#unwritten.of(delivery.item)
+    if (kept !== undefined) return kept.under(delivery.item)
     const ended = this.#ends.get(delivery)
     if (ended !== undefined) return this.#runner.ended(delivery, ended.outcome)
     // It may have waited for its turn: what was in time when it was fetched need not be any more.
@@ -225,13 +269,11 @@ export class WorkLoop {
   }
 
   #admission(): DoerAdmission {
-    const { o, registry, recorder } = this.#s
+    const { o, registry, recorder, doers, window } = this.#s
     return new DoerAdmission({
-      global: o.doer,
-      doerOf: (type) => registry.find(type)?.options.doer,
-      doers: () => this.#allDoers(),
+      doers,
+      window,
       batchOf: (type) => registry.find(type)?.batch,
-      batchTypes: () => this.#batchTypes(),
       putBack: (delivery) => {
         this.#ends.set(delivery, { kind: 'end', outcome: { kind: 'waiting', delayMs: o.pollInterval } })
       },
@@ -246,35 +288,32 @@ export class WorkLoop {
       },
       failed: (error) => this.#s.failed(error, 'queue'),
       placeFree: ({ item }) => this.#controls.placeFree(item),
+      place: (deliveries, doer, leave) => {
+        const moved = (isLent: boolean) => {
+          for (const delivery of deliveries) delivery.moveTo(isLent ? 'lent' : 'running')
+        }
+        const items = deliveries.map(({ item }) => item)
+        return this.#place(items, doer, leave, moved)
+      },
     })
   }
 
-  #allDoers(): Set<Doer> {
-    const { o, registry } = this.#s
-    const doers = new Set([o.doer])
-    for (const { options, batch } of registry.definitions) {
-      // A doer of a batched type is asked by its batcher.
-      if (options.doer !== undefined && batch === undefined) doers.add(options.doer)
-    }
-    return doers
-  }
-
-  #batchTypes(): readonly string[] {
-    return [...this.#s.registry.definitions].filter(({ batch }) => batch !== undefined).map(({ type }) => type)
-  }
-
-  /** How many of `n` begin at once, whatever their types: the rest only wait in a doer, and have not begun. */
-  #startable(n: number): number {
-    // What is gathered first has not begun, and nobody knows what will come.
-    if (this.#s.registry.hasBatches) return 0
-    let startable = n
-    for (const doer of this.#allDoers()) startable = Math.min(startable, doer.startable?.() ?? 0)
-    return Math.max(0, startable)
+  /** Makes the place of a run. What it yields is called when the place is free again. */
+  #place(items: readonly Claimed[], doer: Doer, leave: () => void, moved: (isLent: boolean) => void): () => void {
+    // Where places are without number, or not known to be few, there is nothing to lend.
+    if (!Number.isFinite(doer.concurrency)) return leave
+    const { lending } = this.#s
+    const place = new Place({ doer, hints: hintsOf(items[0]!.envelope), lending, leave, moved })
+    for (const item of items) this.#places.set(item, place)
+    return () => place.end()
   }
 
   #route(delivery: Delivery<Claimed>): Route {
     const { registry, o } = this.#s
     const { envelope } = delivery.item
+    // Its handler has run already: nothing but the outcome is left to be written.
+    const kept = this.#unwritten.of(delivery.item)
+    if (kept !== undefined) return { kind: 'end', outcome: kept.ran.outcome }
     const way = route(delivery.item, registry.find(envelope.type) !== undefined, this.#s.now())
     if (way.kind === 'end') this.#ends.set(delivery, way)
     const { accept } = o.given
@@ -309,9 +348,11 @@ export class WorkLoop {
     const { item } = delivery
     const { ledger, recorder, failed } = this.#s
     recorder.started(delivery, at)
+    delivery.hasBegun = true
+    this.#s.window.started()
     this.#delay.started(item.envelope.type)
     this.#s.saw(item.envelope, { status: 'running', runAt: at })
-    if (item.started || ledger.begin === undefined) return
+    if (ledger.begin === undefined) return
     try {
       const begun = ledger.begin([item.lease])
       if (begun instanceof Promise) begun.catch((error) => failed(error, 'commit'))
@@ -322,6 +363,12 @@ export class WorkLoop {
 
   #heard(reply: ClaimReply, askedMs: Ms): void {
     this.#s.learnTime(reply.at, askedMs)
+    this.#unwritten.claimed(askedMs)
+    const tookMs = this.#s.o.clock.monotonic() - askedMs
+    this.#s.window.claimed(
+      tookMs,
+      reply.items.map(({ envelope }) => envelope.input.length),
+    )
     for (const { error } of reply.failed ?? []) this.#s.failed(error, 'queue')
     for (const { queue, body } of reply.unreadable ?? []) this.#s.failed(new UnreadableBodyError(queue, body), 'queue')
     for (const closed of reply.closed ?? []) this.#events.closed(closed)
@@ -364,24 +411,36 @@ export class WorkLoop {
 
   #observer(): Observer<Claimed, WorkSettling> {
     const { recorder, failed } = this.#s
-    const leaving = (leave: (delivery: Delivery<Claimed>) => void) => (delivery: Delivery<Claimed>) => {
-      leave(delivery)
-      const settling = this.#settlings.get(delivery)
-      if (settling !== undefined) recorder.notSettled(settling)
-      this.#events.moved()
+    const leaving = (leave: (delivery: Delivery<Claimed>) => void, answer: 'lost' | 'over' | 'unknown') => {
+      return (delivery: Delivery<Claimed>) => {
+        leave(delivery)
+        this.#suspects.left(delivery)
+        const settling = this.#settlings.get(delivery)
+        if (settling !== undefined) {
+          if (answer === 'lost') this.#unwritten.lost(settling, this.#s.o.clock.monotonic())
+          else if (answer === 'over') this.#unwritten.answered(settling)
+          recorder.notSettled(settling)
+        }
+        this.#events.moved()
+      }
     }
-    const left = leaving((delivery) => recorder.left(delivery))
+    const left = (delivery: Delivery<Claimed>) => recorder.left(delivery)
     return {
-      settled: (delivery, settling) => this.#events.settled(delivery, settling),
+      settled: (delivery, settling) => {
+        this.#suspects.left(delivery)
+        this.#unwritten.answered(settling)
+        this.#events.settled(delivery, settling)
+      },
       settleRetry: (delivery) => recorder.commitFailed(delivery.item.envelope.type),
       unsettled: leaving((delivery) => {
         recorder.commitFailed(delivery.item.envelope.type)
         recorder.left(delivery)
-      }),
-      lost: leaving((delivery) => recorder.lost(delivery)),
-      returned: left,
-      abandoned: left,
-      failed: (phase, error) => failed(error, phase === 'settle' ? 'commit' : 'queue'),
+      }, 'over'),
+      lost: leaving((delivery) => recorder.lost(delivery), 'lost'),
+      returned: leaving(left, 'over'),
+      // Its outcome may still be on its way.
+      abandoned: leaving(left, 'unknown'),
+      failed: (phase, error) => (phase === 'settle' ? this.#s.notWritten(error) : failed(error, 'queue')),
     }
   }
 }

@@ -2,7 +2,16 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { JsonCodec } from '../core/codec.js'
 import type { Doer } from '../core/doer/doer.js'
 import type { FailureClass } from '../core/failure.js'
-import { booleanOption, numberOption, OptionTypeError, optionsObject } from '../core/options.js'
+import {
+  booleanOption,
+  functionOption,
+  integerOption,
+  numberOption,
+  OptionError,
+  OptionRangeError,
+  OptionTypeError,
+  optionsObject,
+} from '../core/options.js'
 import { RETRY_HOOKS } from '../core/retry-defaults.js'
 import { checkRetryPolicy } from '../core/retry-policy.js'
 import type { Queue } from '../ports/ports.js'
@@ -40,7 +49,9 @@ export interface WorkOptions<I = unknown, O = I> extends Omit<WorkInstanceOption
   readonly codec?: JsonCodec
   /** Where items of this type wait. Default: the system's queue. */
   readonly queue?: Queue
-  /** What decides how many of this type run at once. Default: the system's. */
+  /** How many of this type run at once in a process, out of those that the system lets run. Default: no limit of its own. */
+  readonly concurrency?: number
+  /** What decides how many of this type run at once, and which is next, instead of `concurrency`. Default: the system's. */
   readonly doer?: Doer
   readonly onFailure?: FailureClassifier
   /** Every instruction that a handler makes must be part of what it returns. Default: the system's, true. */
@@ -64,6 +75,7 @@ const NAMES = [
   'input',
   'codec',
   'queue',
+  'concurrency',
   'doer',
   'onFailure',
   'strictReturn',
@@ -73,23 +85,69 @@ const NAMES = [
 
 export function checkWorkOptions(type: string, options: WorkOptions<never>): void {
   optionsObject(`work "${type}"`, options, NAMES)
-  checkRetry(`work "${type}" retry`, options.retry)
-  checkControls(`work "${type}"`, options)
+  checkItemOptions(`work "${type}"`, options)
+  checkDoer(`work "${type}".doer`, options.doer)
+  for (const name of ['options', 'onFailure', 'onEvent', 'logContext'] as const) {
+    if (options[name] !== undefined) functionOption(`work "${type}".${name}`, options[name])
+  }
+  if (options.strictReturn !== undefined) booleanOption(`work "${type}".strictReturn`, options.strictReturn)
+  concurrencyOption(`work "${type}"`, options, undefined)
   if (options.input !== undefined && !isSchema(options.input)) {
     throw new OptionTypeError(`work "${type}".input`, 'a Standard Schema, like those of zod or valibot', options.input)
   }
 }
 
-/** The options that are the same for a type and for one item of it. */
-export function checkControls(
+/** How many run at once. A doer decides that itself, so that both together would be two answers to one question. */
+export function concurrencyOption<D extends number | undefined>(
   owner: string,
-  { tags, runTimeout, strictDeadline }: Pick<WorkInstanceOptions, 'tags' | 'runTimeout' | 'strictDeadline'>,
-): void {
-  if (tags !== undefined && !(Array.isArray(tags) && tags.every((tag) => typeof tag === 'string' && tag !== ''))) {
-    throw new OptionTypeError(`${owner}.tags`, 'a list of strings that are not empty', tags)
+  { concurrency, doer }: { readonly concurrency?: number; readonly doer?: Doer },
+  fallback: D,
+): number | D {
+  if (concurrency === undefined) return fallback
+  if (doer !== undefined) {
+    throw new OptionError(
+      `${owner}.concurrency`,
+      'left out where a doer is given: that decides how many run',
+      concurrency,
+    )
   }
+  return integerOption(`${owner}.concurrency`, concurrency, { min: 1 })
+}
+
+/** Each tag is an entry of an index, written with the item. */
+const MOST_TAGS = 32
+const LONGEST_TAG = 256
+
+/** The options that are the same for a type and for one item of it. */
+export function checkItemOptions(owner: string, options: WorkInstanceOptions): void {
+  const { delay, priority, timeout, runTimeout, skipQueue, strictDeadline, group } = options
+  if (delay !== undefined) numberOption(`${owner}.delay`, delay, { min: 0 })
+  if (priority !== undefined) numberOption(`${owner}.priority`, priority)
+  if (timeout !== undefined) numberOption(`${owner}.timeout`, timeout, { min: 0 })
   if (runTimeout !== undefined) numberOption(`${owner}.runTimeout`, runTimeout, { above: 0 })
+  if (skipQueue !== undefined) booleanOption(`${owner}.skipQueue`, skipQueue)
   if (strictDeadline !== undefined) booleanOption(`${owner}.strictDeadline`, strictDeadline)
+  if (group !== undefined && typeof group !== 'string') throw new OptionTypeError(`${owner}.group`, 'a string', group)
+  checkTags(`${owner}.tags`, options.tags)
+  checkRetry(`${owner}.retry`, options.retry)
+}
+
+function checkTags(path: string, tags: unknown): void {
+  if (tags === undefined) return
+  if (!Array.isArray(tags) || tags.some((tag) => typeof tag !== 'string' || tag === '')) {
+    throw new OptionTypeError(path, 'a list of strings that are not empty', tags)
+  }
+  if (tags.length > MOST_TAGS) throw new OptionRangeError(path, `at most ${MOST_TAGS} tags`, tags.length)
+  const long = tags.find((tag: string) => tag.length > LONGEST_TAG)
+  if (long !== undefined) throw new OptionRangeError(path, `tags of at most ${LONGEST_TAG} characters`, long)
+}
+
+/** A doer is an object of the user's own: what it lacks would be missed when the first item is claimed. */
+export function checkDoer(path: string, doer: unknown): void {
+  if (doer === undefined) return
+  const { do: take, available } = Object(doer) as Partial<Doer>
+  if (typeof take === 'function' && typeof available === 'function') return
+  throw new OptionTypeError(path, 'a doer, like priorityDoer({ max: 5 })', doer)
 }
 
 /** A policy that makes no sense is refused where it is given, not when the first failure meets it. */

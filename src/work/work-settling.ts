@@ -1,4 +1,5 @@
 import { classify } from '../core/classify.js'
+import type { Claimed } from '../ports/item.js'
 import type { CommitResult, GroupValue, Settlement } from '../ports/settlement.js'
 import type { Settling } from '../source/ledger-feed.js'
 import { failureOf, type Refusal, refusedOutcome } from './failure-of.js'
@@ -29,6 +30,11 @@ export class WorkSettling implements Settling {
     return this.again({ ...this.ran, outcome: refusedOutcome(refusal) })
   }
 
+  /** The same outcome of the same run, under a newer lease of its item. */
+  under(item: Claimed): WorkSettling {
+    return new WorkSettling({ ...this.ran, item }, this.#settle, this.value)
+  }
+
   /** What came of the run is another thing than it seemed. */
   protected again(ran: Ran): Settlement {
     const { settlement, told } = this.#settle(ran)
@@ -41,6 +47,7 @@ export class WorkSettling implements Settling {
 export class FoldedSettling extends WorkSettling {
   readonly #folded: (now: GroupValue | undefined) => Ran
   readonly #folds: Folds
+  readonly #ownSettle: (ran: Ran) => Settled
   #heard: GroupValue | undefined
   #isRefused = false
   #fold: FoldUnderWay | undefined
@@ -57,7 +64,13 @@ export class FoldedSettling extends WorkSettling {
     super(folded(known), settle, value)
     this.#folded = folded
     this.#folds = folds
+    this.#ownSettle = settle
     this.#heard = known
+  }
+
+  override under(item: Claimed): WorkSettling {
+    const folded = (now: GroupValue | undefined) => ({ ...this.#folded(now), item })
+    return new FoldedSettling(folded, this.#ownSettle, this.value, this.#folds, this.#heard)
   }
 
   async prepare(): Promise<void> {

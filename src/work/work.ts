@@ -120,7 +120,7 @@ export interface WorkContext {
   /** Ids that the gate waited for, when a gate queued this one. */
   readonly dependents?: readonly string[]
   readonly deadline?: number
-  /** How often this item was begun: 1 + the runs that died with their process. */
+  /** How often this item was handed out: 1 + the leases that ended with their process. */
   readonly deliveries: number
   /** A number that rises with every lease of this item: put it in your own writes, and refuse smaller ones. */
   readonly fence: number
@@ -129,8 +129,8 @@ export interface WorkContext {
    * `SHUTDOWN_DEADLINE`.
    */
   readonly signal: AbortSignal
-  /** The item's own result, and its contribution to the value of the group. The first `final` one stays. */
-  result<R>(value: R, options?: ResultOptions<R>): WorkResult<R, R>
+  /** The item's own result, and its contribution to the value of the group. The first `final` one stays. A promise is awaited. */
+  result<R>(value: R | Promise<R>, options?: ResultOptions<R>): WorkResult<R, R>
   /** Queues more work into this group. */
   queue<const Is extends GroupItem | readonly GroupItem[]>(
     items: Is,

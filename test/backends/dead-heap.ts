@@ -20,7 +20,7 @@ export async function fillWithDead(ledger: Ledger, count: number): Promise<void>
     })
     await ledger.commit(settlements)
     const { items } = await ledger.claim(ask(BATCH))
-    const now = (await ledger.claim({ from: [], leaseMs: 1, worker: 'w', startNow: 0 })).at
+    const now = (await ledger.claim({ from: [], leaseMs: 1, worker: 'w' })).at
     await ledger.commit(
       items.map(({ lease, envelope }): Settlement => {
         const fingerprint = FAILURES[Number(envelope.id.slice(1)) % FAILURES.length]!

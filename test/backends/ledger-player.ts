@@ -83,8 +83,7 @@ class Player {
         break
       case 'extend': {
         const held = step.leases.flatMap((n) => this.#pair(n) ?? [])
-        const of = (side: 'real' | 'model') => held.map((pair) => ({ lease: pair[side].lease, started: step.started }))
-        if (this.#isPlain && !step.started) break
+        const of = (side: 'real' | 'model') => held.map((pair) => ({ lease: pair[side].lease, running: step.running }))
         const answers = await this.#real.extend(of('real'), step.leaseMs, WORKER)
         agree(answers, this.#model.extend(of('model'), step.leaseMs, WORKER))
         break
@@ -119,13 +118,15 @@ class Player {
     return company === 'first' && !this.#isPlain ? this.#ids[0]! : this.#groups[company === 'first' ? 0 : company]!
   }
 
-  /** Everything that is there, all of it started: which of it comes first, and what is only prefetched, is not promised. */
+  /** Everything that is there, all of it running: which of it comes first is not promised. */
   async #claimAll(leaseMs: number): Promise<void> {
     const from = QUEUES.map((queue) => ({ queue, max: 30 }))
-    const ask = { from, leaseMs, startNow: 60, worker: WORKER.id }
+    const ask = { from, leaseMs, worker: WORKER.id }
     const real = await this.#real.claim(ask)
     await this.#real.begin?.(real.items.map(({ lease }) => lease))
     const model = this.#model.claim(ask)
+    const begun = model.items.map(({ lease }) => ({ lease, running: true }))
+    this.#model.extend(begun, leaseMs, WORKER)
     const sorted = (items: readonly Claimed[]) =>
       items
         .toSorted((a, b) => (a.lease.id < b.lease.id ? -1 : 1))
@@ -135,17 +136,22 @@ class Player {
       this.#held.push({ real: real.items.find(({ lease }) => lease.id === claimed.lease.id)!, model: claimed })
   }
 
-  async #claim({ queues, leaseMs, startNow }: Extract<Step, { do: 'claim' }>): Promise<void> {
+  async #claim({ queues, leaseMs, rooms: given }: Extract<Step, { do: 'claim' }>): Promise<void> {
     if (this.#isPlain) return this.#claimAll(leaseMs)
     const from = queues.map(({ queue, max }) => ({ queue: QUEUES[queue]!, max }))
-    const ask = { from, leaseMs, startNow, worker: WORKER.id }
+    const rooms = given?.map(({ types, max }) => ({ types: types.map((type): string => TYPES[type]!), max }))
+    const ask = { from, leaseMs, worker: WORKER.id, ...(rooms === undefined ? {} : { rooms }) }
     const real = await this.#real.claim(ask)
     const model = this.#model.claim(ask)
     agree(real.items.map(comparable), model.items.map(comparable))
+    agree(real.crashed?.toSorted(), model.crashed?.toSorted())
     expect(real.at).toBe(model.at)
     // `more` may be wrong only where a claim took all it asked for, and found nothing left.
-    const isFull = from.some(({ queue, max }) => model.items.filter((c) => c.lease.queue === queue).length === max)
-    if (model.more || !isFull) agree({ more: real.more }, { more: model.more })
+    const taken = (isOne: (claimed: Claimed) => boolean) => model.items.filter(isOne).length
+    const isFull =
+      from.some(({ queue, max }) => taken(({ lease }) => lease.queue === queue) === max) ||
+      rooms?.some(({ types, max }) => taken(({ envelope }) => types.includes(envelope.type)) === max)
+    if (model.more || isFull !== true) agree({ more: real.more }, { more: model.more })
     if (this.#paused.size === 0 && model.nextDueAt !== undefined) expect(real.nextDueAt).toBe(model.nextDueAt)
     for (const [i, claimed] of real.items.entries()) this.#held.push({ real: claimed, model: model.items[i]! })
   }
@@ -347,7 +353,7 @@ class Player {
     // Over plain ports nothing is born leased, and an enqueue is repeated as it was: it cannot be folded again.
     const isBornHeld = isHeld && !this.#isPlain
     if (isBornHeld) {
-      const claimed = { lease, envelope, lapses: 0, crashes: 0, started: true, deliveries: 1 }
+      const claimed = { lease, envelope, lapses: 0, crashes: 0, deliveries: 1 }
       this.#held.push({ real: claimed, model: claimed })
     }
     const fold = folds === 'no' || this.#isPlain ? undefined : this.#fold(groupId, id, folds === 'fresh')
@@ -536,9 +542,9 @@ function agree<T>(actual: T, expected: T): void {
 const same = (settlement: Settlement): Both => ({ real: settlement, model: settlement })
 
 /** What a claim tells, without the token. */
-const comparable = ({ lease, envelope, lapses, crashes, started, deliveries, gate }: Claimed) => {
+const comparable = ({ lease, envelope, lapses, crashes, deliveries, gate }: Claimed) => {
   const { id, queue, fence, until } = lease
-  return { lease: { id, queue, fence, until }, envelope, lapses, crashes, started, deliveries, gate }
+  return { lease: { id, queue, fence, until }, envelope, lapses, crashes, deliveries, gate }
 }
 
 /** Which settlement of a batch closed a group is the ledger's own affair, as long as one did. */
@@ -565,6 +571,8 @@ function visible(view: ItemView, now: number) {
     dueAt: dueAt !== undefined && dueAt > now ? dueAt : undefined,
     holder,
     leaseUntil,
+    runAt: status === 'running' ? view.runAt : undefined,
+    running: view.running,
     result,
     error,
     endAt,

@@ -66,11 +66,12 @@ export type Step =
       readonly do: 'claim'
       readonly queues: readonly { readonly queue: number; readonly max: number }[]
       readonly leaseMs: number
-      readonly startNow: number
+      /** What there is room for: types by number. */
+      readonly rooms: readonly { readonly types: readonly number[]; readonly max: number }[] | undefined
     }
   /** Somebody begins to wait for an item and for a group. */
   | { readonly do: 'watch'; readonly item: number; readonly group: Company }
-  | { readonly do: 'extend'; readonly leases: readonly number[]; readonly started: boolean; readonly leaseMs: number }
+  | { readonly do: 'extend'; readonly leases: readonly number[]; readonly running: boolean; readonly leaseMs: number }
   | { readonly do: 'pass'; readonly ms: number }
 
 const which = fc.nat(11)
@@ -81,6 +82,16 @@ const small = fc.nat(1)
 const group: fc.Arbitrary<Company> = fc.constantFrom<Company[]>(0, 1, 2, 'own', 'own', 'first')
 const rarely = fc.constantFrom(false, false, false, false, true)
 const is = <const T extends string>(word: T) => fc.constant(word)
+
+const max = fc.nat(3)
+const rooms = fc.oneof(
+  fc.constant([]),
+  fc.record({ types: fc.constantFrom([0], [1], [0, 1], [1, 0]), max }).map((room) => [room]),
+  fc.tuple(max, max).map(([first, second]) => [
+    { types: [0], max: first },
+    { types: [1], max: second },
+  ]),
+)
 
 const ofLease = { lease: fc.nat(5) }
 
@@ -169,7 +180,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
         minLength: 1,
       }),
       leaseMs: fc.constantFrom(2000, 30_000),
-      startNow: fc.nat(3),
+      rooms: fc.option(rooms, { nil: undefined }),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: is('watch'), item: which, group }) },
@@ -178,7 +189,7 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: is('extend'),
       leases: fc.uniqueArray(fc.nat(5), { maxLength: 3 }),
-      started: fc.boolean(),
+      running: fc.boolean(),
       leaseMs: fc.constantFrom(2000, 30_000),
     }),
   },

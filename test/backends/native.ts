@@ -26,7 +26,7 @@ export function enqueue(
 }
 
 export async function claim(ledger: Ledger, max = 100, queue = 'default'): Promise<readonly Claimed[]> {
-  const reply = await ledger.claim({ from: [{ queue, max }], leaseMs: 30_000, worker: 'w1', startNow: max })
+  const reply = await ledger.claim({ from: [{ queue, max }], leaseMs: 30_000, worker: 'w1' })
   return reply.items
 }
 

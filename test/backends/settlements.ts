@@ -106,7 +106,7 @@ export const contribute = (groupId: string, value: string, final = false, expect
 })
 
 export function ask(max: number, over: Partial<ClaimAsk> = {}): ClaimAsk {
-  return { from: [{ queue: 'default', max }], leaseMs: 30_000, worker: 'w1', startNow: max, ...over }
+  return { from: [{ queue: 'default', max }], leaseMs: 30_000, worker: 'w1', ...over }
 }
 
 export const times = <T>(n: number, make: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => make(i))

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readAddress } from '../../src/cli/reach/address.js'
 import { redisDangers } from '../../src/cli/reach/redis.js'
-import { safeAddress, secretHider } from '../../src/cli/reach/secrets.js'
+import { safeAddress, secretHider } from '../../src/core/secrets.js'
 
 const read = (backend: string | undefined, rest: { schema?: string; prefix?: string } = {}, env = {}) =>
   readAddress({ backend, schema: rest.schema, prefix: rest.prefix }, env)

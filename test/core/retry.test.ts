@@ -98,6 +98,20 @@ describe('an operation that keeps failing', () => {
 })
 
 describe('an operation that must stop', () => {
+  it('rejects with the RetryAbort itself where `on` went on and the attempts ran out', async () => {
+    const abort = new RetryAbort(new Error('the cause'))
+    let calls = 0
+    const running = retry(
+      () => {
+        calls += 1
+        throw abort
+      },
+      { attempts: 3, base: 0, on: () => 0 },
+    )
+    await expect(running).rejects.toBe(abort)
+    expect(calls).toBe(3)
+  })
+
   it('stops at a RetryAbort and rejects with its cause', async () => {
     const cause = new Error('declined')
     const onError = vi.fn()

@@ -123,6 +123,8 @@ describe('the table of defaults', () => {
     expect(Object.fromEntries(names.map((name) => [name, shown(`\`${name}\``)]))).toEqual(
       Object.fromEntries(names.map((name) => [name, real[name]])),
     )
+    // The Hopper has an option of that name, too, with another default.
+    expect(shown('`concurrency` of a process')).toBe(system.concurrency)
   })
 
   it('has those of the Hopper and of Spider', () => {

@@ -134,7 +134,7 @@ const isPaused = async ({ ledger }: World) =>
 
 const claims: Move = async (world) => {
   const from = [{ queue: QUEUE, max: 1 }]
-  const { items } = await world.ledger.claim({ from, leaseMs: LEASE, worker: 'w', startNow: 1 })
+  const { items } = await world.ledger.claim({ from, leaseMs: LEASE, worker: 'w' })
   const mine = items.find(({ envelope: { id } }) => id === ID)
   if (mine !== undefined) world.held = mine
 }
@@ -173,7 +173,7 @@ const MOVES: Readonly<Record<string, Move>> = {
     await world.clock.advance(LEASE + 1)
     world.held = undefined
     // Found by whoever looks for work next, also one that has no room for it.
-    await world.ledger.claim({ from: [{ queue: QUEUE, max: 0 }], leaseMs: LEASE, worker: 'v', startNow: 0 })
+    await world.ledger.claim({ from: [{ queue: QUEUE, max: 0 }], leaseMs: LEASE, worker: 'v' })
   },
   pause: order('pause'),
   'claim while paused': async (world) => {

@@ -181,10 +181,179 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     of: (ledger) => ({ claim: (ask) => ledger.claim({ ...ask, leaseMs: 1e12 }) }),
   },
   {
-    fault: 'every lapse is a crash',
-    caughtBy: 'ledger: marks the first items of a claim as started',
+    fault: 'what is claimed counts as running',
+    caughtBy: 'ledger: a lease that lapses before anything ran is no crash',
     isPlayed: true,
-    of: (ledger) => ({ claim: (ask) => ledger.claim({ ...ask, startNow: 1000 }) }),
+    of: (ledger) => ({
+      claim: async (ask) => {
+        const reply = await ledger.claim(ask)
+        const held = reply.items.map(({ lease }) => ({ lease, running: true }))
+        await ledger.extend(held, ask.leaseMs, { id: ask.worker, host: 'h', version: '1', types: [], queues: [] })
+        return reply
+      },
+    }),
+  },
+  {
+    fault: 'every heartbeat says that the handler runs',
+    caughtBy: 'ledger: the last heartbeat says whether a lapse is a crash',
+    isPlayed: true,
+    of: (ledger) => ({
+      extend: (held, leaseMs, me) =>
+        ledger.extend(
+          held.map((one) => ({ ...one, running: true })),
+          leaseMs,
+          me,
+        ),
+    }),
+  },
+  {
+    fault: 'a handler that once ran is taken to run until its lease ends',
+    caughtBy: 'ledger: the last heartbeat says whether a lapse is a crash',
+    isPlayed: true,
+    of: (ledger) => {
+      const ran = new Set<string>()
+      return {
+        extend: (held, leaseMs, me) => {
+          for (const { lease, running } of held) if (running) ran.add(lease.token)
+          const still = held.map((one) => ({ ...one, running: ran.has(one.lease.token) }))
+          return ledger.extend(still, leaseMs, me)
+        },
+      }
+    },
+  },
+  {
+    fault: 'what is born leased counts as running',
+    caughtBy: 'ledger: an item born leased is no crash until a heartbeat says that it runs',
+    isPlayed: true,
+    of: (ledger) => ({
+      commit: async (batch) => {
+        const results = await ledger.commit(batch)
+        const born = batch.flatMap(({ effects }) => effects).flatMap((effect) => (effect.do === 'push' ? [effect] : []))
+        for (const { item, queue, heldBy } of born) {
+          if (heldBy === undefined) continue
+          const lease = { id: item.id, queue, token: heldBy.token, fence: 1, until: 0 }
+          const me = { id: heldBy.worker, host: 'h', version: '1', types: [], queues: [] }
+          await ledger.extend([{ lease, running: true }], heldBy.leaseMs, me)
+        }
+        return results
+      },
+    }),
+  },
+  {
+    fault: 'whatever is leased is shown as running',
+    caughtBy: 'ledger: an item shows what its last heartbeat said of its handler',
+    isPlayed: true,
+    of: (ledger) => ({
+      read: async (ids) =>
+        (await ledger.read(ids)).map((view) => (view?.running === false ? { ...view, running: true } : view)),
+    }),
+  },
+  {
+    fault: 'rooms are ignored',
+    caughtBy: 'ledger: a claim leaves what it has no room for in its place',
+    isPlayed: true,
+    of: (ledger) => ({ claim: ({ rooms: _, ...ask }) => ledger.claim(ask) }),
+  },
+  {
+    fault: 'a room says only which types come, not how many',
+    caughtBy: 'ledger: a room takes no more than it holds',
+    isPlayed: true,
+    of: (ledger) => ({
+      claim: ({ rooms, ...ask }) =>
+        ledger.claim(
+          rooms === undefined
+            ? ask
+            : { ...ask, rooms: rooms.map(({ types, max }) => ({ types, max: max === 0 ? 0 : 1000 })) },
+        ),
+    }),
+  },
+  {
+    fault: 'every type of a room has all of it',
+    caughtBy: 'ledger: a room takes no more than it holds',
+    isPlayed: true,
+    of: (ledger) => ({
+      claim: ({ rooms, ...ask }) =>
+        ledger.claim(
+          rooms === undefined
+            ? ask
+            : { ...ask, rooms: rooms.flatMap(({ types, max }) => types.map((type) => ({ types: [type], max }))) },
+        ),
+    }),
+  },
+  {
+    fault: 'every queue of a claim has all the room',
+    caughtBy: 'ledger: rooms are shared by the queues of a claim',
+    isPlayed: true,
+    of: (ledger) => ({
+      claim: async (ask) => {
+        const replies = []
+        for (const one of ask.from) replies.push(await ledger.claim({ ...ask, from: [one] }))
+        const last = replies.at(-1) ?? (await ledger.claim(ask))
+        const crashed = replies.flatMap((reply) => reply.crashed ?? [])
+        return {
+          ...last,
+          items: replies.flatMap(({ items }) => items),
+          more: replies.some(({ more }) => more),
+          ...(crashed.length === 0 ? {} : { crashed }),
+        }
+      },
+    }),
+  },
+  {
+    fault: 'what has no room is looked for among the next few items only',
+    caughtBy: 'ledger: what has no room hides nothing behind it',
+    of: (ledger) => ({
+      claim: async ({ rooms, ...ask }) => {
+        const max = 500
+        if (rooms === undefined) return ledger.claim(ask)
+        const front = await ledger.claim({ ...ask, from: ask.from.map(({ queue }) => ({ queue, max })) })
+        const types = new Map(rooms.flatMap((room) => room.types.map((type) => [type, room.max])))
+        const isTaken = ({ envelope }: (typeof front.items)[number]) => (types.get(envelope.type) ?? 0) > 0
+        const back = front.items.filter((one) => !isTaken(one))
+        await ledger.commit(
+          back.map(({ lease }) => ({ guard: { by: 'lease', lease }, effects: [{ do: 'release', id: lease.id }] })),
+        )
+        return { ...front, items: front.items.filter(isTaken), more: false }
+      },
+    }),
+  },
+  {
+    fault: 'what has no room counts as more',
+    caughtBy: 'ledger: says that there is more only of what has room',
+    isPlayed: true,
+    of: (ledger) => ({
+      claim: async (ask) => {
+        const reply = await ledger.claim(ask)
+        const max = ask.from.length
+        const rest = await ledger.inspect!.counts()
+        const isLeft = rest.some(({ counts }) => (counts.waiting ?? 0) > 0)
+        return { ...reply, more: reply.more || (max > 0 && isLeft) }
+      },
+    }),
+  },
+  {
+    fault: 'with room for several types, one type comes after the other',
+    caughtBy: 'ledger: what has room comes in the order of claim',
+    of: (ledger) => ({
+      claim: async (ask) => {
+        const reply = await ledger.claim(ask)
+        if (ask.rooms === undefined) return reply
+        const items = reply.items.toSorted((a, b) => a.envelope.type.localeCompare(b.envelope.type))
+        return { ...reply, items }
+      },
+    }),
+  },
+  {
+    fault: 'only claims that have room for everything free what lapsed',
+    caughtBy: 'ledger: a claim frees what lapsed also where it has no room for it',
+    of: (ledger) => ({
+      claim: async (ask) => {
+        const reply = await ledger.claim(ask)
+        if (ask.rooms === undefined) return reply
+        const { crashed: _, ...rest } = reply
+        return rest
+      },
+    }),
   },
   {
     fault: 'a put-back is counted as a lapse',

@@ -44,12 +44,14 @@ describe('explain', () => {
     const other = createWork({ backend, clock, work: [poison] })
     await clock.advance(1)
     const [reason] = await ops.explain(id)
-    // It was given back for a while, and nobody who is alive will ever know it.
-    expect(codes(await ops.explain(id))).toEqual(['unknown-type', 'scheduled'])
+    expect(codes(await ops.explain(id))).toEqual(['unknown-type'])
     expect(reason).toMatchObject({
       text: 'Type "noop" is known to no live worker of queue "default" (1 seen).',
       remedy: 'Deploy a worker that has "noop" in its `work` list.',
     })
+    // It keeps its place for as long as that takes.
+    await clock.advance(60_000)
+    expect(codes(await ops.explain(id))).toEqual(['unknown-type'])
     await other.stop()
   })
 
@@ -181,19 +183,27 @@ describe('explain', () => {
     await clock.advance(6_000)
   })
 
-  it('says who runs it, and when its lease has lapsed', async () => {
+  it('says who took it, that it runs once a heartbeat has told, and when its lease has lapsed', async () => {
     const clock = new FakeClock()
     const backend = memoryBackend({ clock })
     const hang = defineWork('hang', () => new Promise<never>(() => undefined))
-    const w = createWork({ backend, clock, work: [hang], heartbeat: 1e9, stopDrain: 0, doer: priorityDoer({ max: 1 }) })
+    const w = createWork({ backend, clock, work: [hang], stopDrain: 0, doer: priorityDoer({ max: 1 }) })
     const ops = openOps(backend, { clock })
     const { id } = await w.enqueue(hang(null)).accepted()
     await clock.advance(10)
-    expect((await ops.explain(id))[0].text).toMatch(/^It runs on .+ since 10 ms, attempt 1, lease until /)
+    expect((await ops.explain(id))[0]).toMatchObject({
+      code: 'taken',
+      text: expect.stringMatching(/^It was taken 10 ms ago by .+, whose last heartbeat did not .+; lease until /),
+    })
+    await clock.advance(10_000)
+    expect((await ops.explain(id))[0]).toMatchObject({
+      code: 'running',
+      text: expect.stringMatching(/^It runs on .+ since 10 s, attempt 1, lease until /),
+    })
     void w.stop()
     await clock.advance(40_000)
     const [reason] = await ops.explain(id)
-    expect(reason.code).toBe('lapsed')
+    expect(reason).toMatchObject({ code: 'lapsed', text: expect.stringMatching(/^Its run was cut off: /) })
     expect(reason.remedy).toContain('queue "default"')
   })
 })

@@ -123,9 +123,12 @@ describe('the life of an item', () => {
       ['started', 'Attempt 1 started on w-1 and runs.'],
       ['cancelled', 'ana asked for it to stop: wrong.'],
     ])
-    expect(life(view({ status: 'running', holder: 'w-1' })).at(-1)?.text).toBe(
-      'w-1 has taken it and has not told yet that it began.',
-    )
+    expect(life({ ...runs, running: true }, [], log)).toEqual(life(runs, [], log))
+    expect(life(view({ status: 'running', holder: 'w-1', runAt: 200, running: false })).at(-1)).toEqual({
+      at: 9_000,
+      what: 'waits',
+      text: 'It was taken by w-1, whose last heartbeat did not report it as running.',
+    })
   })
 })
 

@@ -26,7 +26,7 @@ function scene(open: () => OpenedGround) {
   const w = createWork({ backend, clock, work: [noop, poison, flaky, hang], autoStart: false, stopDrain: 0 })
   onTestFinished(async () => {
     const stopped = w.stop()
-    await clock.advance(10)
+    await clock.advance(1_000)
     await stopped
     await close()
   })
@@ -243,7 +243,7 @@ export function describeReads(name: string, open: () => OpenedGround): void {
       const ahead = createWork({ backend, clock: wrong, work: [hang], autoStart: false, stopDrain: 0 })
       onTestFinished(async () => {
         const stopped = ahead.stop()
-        await clock.advance(10)
+        await clock.advance(1_000)
         await stopped
       })
       await w.enqueueMany([hang(1)])

@@ -84,14 +84,10 @@ describe('an item that could run', () => {
     expect(codes(view({ dueAt: now + 60_000, head: { deadline: now + 60_000 } }))).toEqual(['scheduled'])
   })
 
-  it('is told to be of a type that nobody knows, before its time, when it was given back for that', () => {
+  it('is of a type that no worker knows: alone once it is due, beside its time before', () => {
     const other = { workers: [{ ...worker, types: ['other'] }] }
-    const head = { startAt: now - 60_000 }
-    expect(codes(view({ dueAt: now + 5_000, head }), other)).toEqual(['unknown-type', 'scheduled'])
-    expect(codes(view({ dueAt: now + 5_000, head: { startAt: now + 5_000 } }), other)).toEqual([
-      'scheduled',
-      'unknown-type',
-    ])
+    expect(codes(view(), other)).toEqual(['unknown-type'])
+    expect(codes(view({ dueAt: now + 5_000 }), other)).toEqual(['scheduled', 'unknown-type'])
   })
 })
 
@@ -103,10 +99,21 @@ describe('an item that somebody has', () => {
     expect(reasons(held({ runAt: now - 5_000 }))[0].text).toBe(
       'It runs on host-7 (worker w-1) since 5 s, attempt 1, lease until 2026-01-01 12:00:30Z.',
     )
-    expect(reasons(held({}))[0]).toMatchObject({
-      code: 'taken',
-      text: 'host-7 (worker w-1) has taken it and has not told yet that it began, lease until 2026-01-01 12:00:30Z.',
-    })
+    expect(reasons(held({ runAt: now - 5_000, running: true }))).toEqual(reasons(held({ runAt: now - 5_000 })))
+    expect(reasons(held({ runAt: now - 3_000, running: false }))).toEqual([
+      {
+        code: 'taken',
+        text: 'It was taken 3 s ago by host-7 (worker w-1), whose last heartbeat did not report it as running; lease until 2026-01-01 12:00:30Z.',
+        remedy: expect.stringContaining('heartbeats tell every few seconds'),
+      },
+    ])
+  })
+
+  it('runs as far as anybody can tell where heartbeats are not kept', () => {
+    const plain = { status: 'running', runAt: now - 5_000 } as const
+    expect(reasons(view(plain), { workers: undefined })[0].text).toBe(
+      'It runs on worker (unknown) since 5 s, attempt 1.',
+    )
   })
 
   it('was cut off, and how often before', () => {
@@ -115,12 +122,20 @@ describe('an item that somebody has', () => {
       code: 'lapsed',
       text: 'Its run was cut off: the lease of host-7 (worker w-1) ended 12 s ago, and it had been cut off 2 times before.',
     })
+    expect(reasons(held({ leaseUntil: now - 12_000, running: false }))[0]).toMatchObject({
+      code: 'lapsed',
+      text: 'It was abandoned: the lease of host-7 (worker w-1) ended 12 s ago.',
+    })
   })
 
   it('was cancelled while it runs', () => {
     expect(reasons(held({ runAt: now, cancelled: 'wrong order' }))[0]).toMatchObject({
       code: 'stopping',
-      text: expect.stringContaining('(wrong order)'),
+      text: 'It was cancelled (wrong order) while it runs on host-7 (worker w-1).',
+    })
+    expect(reasons(held({ runAt: now, running: false, cancelled: 'wrong order' }))[0]).toMatchObject({
+      code: 'stopping',
+      text: 'It was cancelled (wrong order) while host-7 (worker w-1) held it.',
     })
   })
 })

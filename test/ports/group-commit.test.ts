@@ -348,3 +348,93 @@ describe('any interleaving of adds, lists, replies and failures', () => {
     )
   })
 })
+
+describe('batches that may be applied twice', () => {
+  /** A flush that fails for what `isBad` says, with everything that travels beside it. */
+  function failing(isBad: (n: number) => boolean, options: { readonly maxUnderWay?: number } = {}) {
+    const clock = new FakeClock()
+    const calls: number[][] = []
+    const reports: number[] = []
+    const commits = new GroupCommit<number, number>({
+      ...options,
+      flush: async (batch) => {
+        calls.push([...batch])
+        if (batch.some(isBad)) throw new Error('no')
+        return batch
+      },
+      repeat: { clock, delayMs: () => 100, failed: (_, failures) => reports.push(failures) },
+    })
+    return { clock, calls, reports, commits }
+  }
+
+  it('are sent again as they were, and nothing else meanwhile', async () => {
+    let isAway = true
+    const { clock, calls, commits } = failing(() => isAway)
+    const first = Promise.all(upTo(3).map((n) => commits.add(n)))
+    await clock.advance(50)
+    const later = commits.add(3)
+    await clock.advance(100)
+    expect(calls).toEqual([upTo(3), upTo(3)])
+    isAway = false
+    await clock.advance(100)
+    expect(await first).toEqual(upTo(3))
+    expect(await later).toBe(3)
+    await commits.idle()
+  })
+
+  it('go on in halves where they keep failing, so that one item holds up no other for ever', async () => {
+    const { clock, calls, commits } = failing((n) => n === 3)
+    const done: number[] = []
+    for (const n of upTo(8)) void commits.add(n).then((value) => done.push(value))
+    await clock.advance(1_000)
+    void commits.add(8).then((value) => done.push(value))
+    await clock.advance(1_000)
+    expect(done.toSorted()).toEqual([0, 1, 2, 4, 5, 6, 7, 8])
+    // Alone by now, and no more often than its delay says.
+    const before = calls.length
+    await clock.advance(1_000)
+    expect(calls.slice(before)).toEqual(Array.from({ length: 10 }, () => [3]))
+  })
+
+  it('stay together while nothing gets through: a backend that was away is asked little, and caught up with soon', async () => {
+    let isAway = true
+    const clock = new FakeClock()
+    const sizes: number[] = []
+    let calls = 0
+    const commits = new GroupCommit<number, number>({
+      maxBatch: 1_000,
+      maxUnderWay: 2,
+      maxUnsent: Infinity,
+      flush: async (batch) => {
+        calls += 1
+        if (isAway) throw new Error('away')
+        sizes.push(batch.length)
+        await clock.sleep(100)
+        return batch
+      },
+      repeat: { clock, delayMs: (failures) => Math.min(5_000, 100 * 2 ** failures), failed: () => undefined },
+    })
+    const all = Promise.all(upTo(2_000).map((n) => commits.add(n)))
+    let isIdle = false
+    void commits.idle().then(() => {
+      isIdle = true
+    })
+    await clock.advance(120_000)
+    expect(isIdle).toBe(false)
+    expect(calls).toBeLessThan(100)
+    isAway = false
+    await clock.advance(6_000)
+    expect(await all).toEqual(upTo(2_000))
+    expect(sizes.length).toBeLessThan(10)
+    expect(isIdle).toBe(true)
+  })
+
+  it('keep their delay where many may be under way at once', async () => {
+    const { clock, calls, commits } = failing(() => true, { maxUnderWay: 100 })
+    for (const n of upTo(10)) {
+      void commits.add(n)
+      await clock.advance(5)
+    }
+    expect(calls).toEqual(upTo(10).map((n) => [n]))
+  })
+})

@@ -10,7 +10,10 @@ describe('a fleet on a native ledger, under every kind of trouble', () => {
   })
 
   // A process that stood still between settling and its answer; one that outlasted its own time; late work that was cancelled.
-  it.each([703755, 701134, 800793, 3004246])('keeps them under seed %i, which broke one once', async (seed) => {
-    await simulate(randomWork({ seed }))
-  })
+  it.each([703755, 701134, 800793, 3004246, 975356035, 975528402, 977779517])(
+    'keeps them under seed %i, which broke one once',
+    async (seed) => {
+      await simulate(randomWork({ seed }))
+    },
+  )
 })

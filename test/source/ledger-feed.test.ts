@@ -6,7 +6,7 @@ import type { Claimed, Envelope } from '../../src/ports/item.js'
 import type { Ledger, Worker } from '../../src/ports/ledger.js'
 import { ownedBy } from '../../src/ports/native.js'
 import type { CommitResult, Effect, Settlement } from '../../src/ports/settlement.js'
-import { type LedgerFeedOptions, ledgerFeed, type Settling } from '../../src/source/ledger-feed.js'
+import { type LedgerFeedOptions, ledgerFeed, type Outgoing, type Settling } from '../../src/source/ledger-feed.js'
 import type { Admission, Carry } from '../../src/source/loop/admission.js'
 import type { Delivery } from '../../src/source/loop/delivery.js'
 import { LeaseLostError } from '../../src/source/loop/errors.js'
@@ -128,16 +128,17 @@ interface Setup {
 function working({ over, feed = {}, loop = {}, observer = {} }: Setup = {}) {
   const clock = new FakeClock()
   const opened = openLedger(clock, over)
-  const commits = new GroupCommit<Settlement, CommitResult>({ flush: (batch) => opened.ledger.commit(batch) })
+  const outcomes = new GroupCommit<Outgoing, CommitResult>({
+    flush: (batch) => opened.ledger.commit(batch.map(({ settlement }) => settlement)),
+  })
   const source = ledgerFeed({
     ledger: opened.ledger,
-    commits,
+    outcomes,
     queues: ['default'],
     leaseMs: 30_000,
     heartbeatMs: 10_000,
     worker,
     clock,
-    startNow: (n) => n,
     retryQueueMs: 100,
     ...feed,
   })
@@ -154,7 +155,7 @@ function working({ over, feed = {}, loop = {}, observer = {} }: Setup = {}) {
     },
     observer,
   )
-  return { ...opened, clock, groupCommit: commits, source, engine }
+  return { ...opened, clock, groupCommit: outcomes, source, engine }
 }
 
 describe('the loop over a ledger', () => {
@@ -290,7 +291,7 @@ describe('leases', () => {
     const running = engine.run(source, new AtOnce(1), async ([delivery]) => {
       await clock.sleep(31_000)
       // Another worker claims what has lapsed.
-      await inner.claim({ from: [{ queue: 'default', max: 1 }], leaseMs: 60_000, worker: 'w2', startNow: 1 })
+      await inner.claim({ from: [{ queue: 'default', max: 1 }], leaseMs: 60_000, worker: 'w2' })
       return [done(delivery)]
     })
     await clock.advance(31_000)
@@ -319,7 +320,6 @@ describe('a stop', () => {
       from: [{ queue: 'default', max: 20 }],
       leaseMs: 1_000,
       worker: 'w2',
-      startNow: 20,
     })
     expect(
       reply.items.map(({ envelope, lapses, crashes }) => [envelope.id, envelope.attempt, lapses, crashes]),

@@ -27,6 +27,9 @@ const greet = defineWork('greet', (i: { name: string }, ctx) => ctx.result(`hi $
 
 export type T1 = Expect<Both<typeof add, number, number>>
 
+const awaited = defineWork('awaited', (_: void, ctx) => ctx.result(Promise.resolve({ o: 1 as number })))
+export type T1b = Expect<Both<typeof awaited, { o: number }, { o: number }>>
+
 const nothing = defineWork('nothing', (_: void, ctx) => ctx.void())
 export type T2 = Expect<Both<typeof nothing, void, never>>
 

@@ -27,6 +27,16 @@ describe("the backend's time", () => {
     expect(time.now()).toBe(truth)
   })
 
+  it('follows a clock of the backend that somebody sets, also where the reply was slower than the one before', async () => {
+    const { clock, backendNow, time } = machine()
+    time.learn(backendNow(), clock.monotonic())
+    const askedMs = clock.monotonic()
+    await clock.advance(40)
+    time.learn(backendNow() + 3_600_000, askedMs)
+
+    expect(Math.abs(time.now() - (backendNow() + 3_600_000))).toBeLessThanOrEqual(20)
+  })
+
   it('is not put off by a reply that took long', async () => {
     const { clock, backendNow, time } = machine()
     time.learn(backendNow(), clock.monotonic())

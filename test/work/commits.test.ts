@@ -168,6 +168,36 @@ describe.each(PLAIN_GROUNDS)('ports that fail, on %s ports', (ground) => {
     }
   })
 
+  it('report a store that cannot be written once, however many outcomes wait for it', async () => {
+    let isBroken = true
+    const answer = defineWork('answer', (_: null, ctx) => ctx.result('ok'))
+    const { w, clock, until, errors } = world(
+      ground,
+      { work: [answer] },
+      change({
+        store: (store) => ({
+          set: (key, value, ttl) => {
+            if (isBroken && key.includes('result:')) throw new Error('disk full')
+            return store.set(key, value, ttl)
+          },
+        }),
+      }),
+    )
+    const play = async () => {
+      const results = Array.from({ length: 50 }, () => w.enqueue(answer(null)).result())
+      for (const result of results) result.catch(() => undefined)
+      await clock.advance(5_000)
+      isBroken = false
+      await until(Promise.all(results))
+    }
+    await play()
+    expect(errors.map(({ error }) => String(error))).toEqual(['Error: disk full'])
+
+    isBroken = true
+    await play()
+    expect(errors.map(({ phase }) => phase)).toEqual(['commit', 'commit'])
+  })
+
   it('S96 is not disturbed by a publish that fails', async () => {
     let calls = 0
     const once = defineWork('once', (_: null, ctx) => {

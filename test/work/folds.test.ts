@@ -22,6 +22,8 @@ function folds(isCounted: boolean, stored: () => GroupValue | undefined | Error 
       return found
     },
     onError: (error) => errors.push(error),
+    clock: new FakeClock(),
+    patienceMs: 1_000,
   })
   return { folds: own, errors, reads: () => reads }
 }

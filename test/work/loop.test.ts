@@ -294,7 +294,7 @@ describe.each(GROUNDS)('the loop on %s ports', (ground) => {
     await w.enqueue(stuck(null)).accepted()
     await clock.advance(20)
     const stopped = w.stop()
-    await clock.advance(5_000)
+    await clock.advance(5_500)
     await stopped
 
     expect(reason).toMatchObject({ code: 'SHUTDOWN_DEADLINE' })

@@ -21,6 +21,10 @@ describe('bad options', () => {
     [{ onEvent: 'log' }, 'createWork.onEvent'],
     [{ keepDead: Number.NaN }, 'createWork.keepDead'],
     [{ now: 5 }, 'createWork.now'],
+    [{ doer: 5 }, 'createWork.doer'],
+    [{ doer: { do: () => undefined } }, 'createWork.doer'],
+    [{ prefix: 7 }, 'createWork.prefix'],
+    [{ keepAlive: 'yes' }, 'createWork.keepAlive'],
   ])('of createWork are refused by name: %o', (options, name) => {
     expect(() => createWork({ autoStart: false, ...options } as WorkSystemOptions)).toThrow(name)
   })
@@ -32,6 +36,11 @@ describe('bad options', () => {
   it.each([
     [{ retry: { factor: 0 } }, 'retry.factor'],
     [{ retris: {} }, 'Did you mean "retry"'],
+    [{ delay: -5 }, 'work "x".delay'],
+    [{ skipQueue: 'yes' }, 'work "x".skipQueue'],
+    [{ timeout: -1 }, 'work "x".timeout'],
+    [{ doer: 5 }, 'work "x".doer'],
+    [{ onFailure: 'abort' }, 'work "x".onFailure'],
   ])('of a type are refused when it is defined: %o', (options, name) => {
     expect(() => defineWork('x', (_: null, ctx) => ctx.void(), options as WorkOptions<null>)).toThrow(name)
   })
@@ -41,6 +50,11 @@ describe('bad options', () => {
     [{ runAt: 'tomorrow' }, 'enqueue.runAt'],
     [{ priority: Infinity }, 'enqueue.priority'],
     [{ tags: 'one' }, 'enqueue.tags'],
+    [{ tags: Array.from({ length: 33 }, (_, i) => `t${i}`) }, 'at most 32 tags'],
+    [{ tags: ['x'.repeat(257)] }, 'tags of at most 256 characters'],
+    [{ delay: -5 }, 'enqueue.delay'],
+    [{ timeout: -1 }, 'enqueue.timeout'],
+    [{ skipQueue: 'yes' }, 'enqueue.skipQueue'],
     [{ retry: { jitter: 7 } }, 'enqueue.retry.jitter'],
     [{ dely: 5 }, 'Did you mean "delay"'],
   ])('of an enqueue are refused and leave nothing behind: %o', async (options, name) => {

@@ -34,7 +34,6 @@ function claimed(over: Partial<Claimed> = {}, of: Partial<Envelope> = {}): Claim
     envelope: envelope(of),
     lapses: 0,
     crashes: 0,
-    started: true,
     deliveries: 1,
     ...over,
   }

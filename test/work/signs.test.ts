@@ -1,8 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createWork, defineWork, memoryBackend, WORK_METRICS } from '../../src/index.js'
 import { ownedBy } from '../../src/ports/native.js'
+import type { Ports } from '../../src/ports/ports.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
-import { GROUNDS, gate, isOnMemory, world } from './support.js'
+import { GROUNDS, gate, isOnMemory, mortal, PLAIN_GROUNDS, world } from './support.js'
 
 const noop = defineWork('noop', (_: null, ctx) => ctx.void())
 
@@ -29,10 +30,24 @@ describe.each(GROUNDS)('what a system shows of itself, on %s ports', (ground) =>
       },
       { retry: { attempts: 4, base: 1, jitter: 0 } },
     )
-    const lives = { work: [job], visibility: 40, heartbeat: 1e9, stopDrain: 0 }
-    const here = world(ground, lives)
+    const lives = { work: [job], visibility: 40, heartbeat: 15, stopDrain: 0 }
+    // On plain ports a process that gets no timers still hears nudges: there it is its heartbeats that fail.
+    const unheard = (ports: Ports) => ({
+      ...ports,
+      queue: {
+        ...ports.queue,
+        heartbeat: () => {
+          throw new Error('unheard')
+        },
+      },
+    })
+    const isPlain = (PLAIN_GROUNDS as readonly string[]).includes(ground)
+    const here = isPlain ? world(ground, lives, unheard) : world(ground, { ...lives, autoStart: false })
+    const life = mortal(here.clock)
+    if (!isPlain) here.another({ ...lives, clock: life.clock })
     await here.w.enqueue(job({})).accepted()
     await here.clock.advance(20)
+    life.die()
     const other = here.another(lives)
     await here.clock.advance(20_000)
 

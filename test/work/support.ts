@@ -1,4 +1,5 @@
 import { expect, onTestFinished } from 'vitest'
+import { type Clock, sleepOn } from '../../src/core/clock.js'
 import {
   type AnyWorkBuilder,
   createWork,
@@ -168,6 +169,27 @@ async function deadOf(ports: Ports): Promise<number> {
   if (!('open' in found)) throw new Error(`no ledger: the ${found.foreign} is foreign`)
   const { items } = await found.open({ prefix: 'work:' }).inspect!.list({ state: 'dead', limit: 1_000 })
   return items.length
+}
+
+/** The clock of a process that dies: from then on none of its timers fires any more. */
+export function mortal(clock: FakeClock): { readonly clock: Clock; die(): void } {
+  let isDead = false
+  const after: Clock['after'] = (ms, run) => (isDead ? () => undefined : clock.after(ms, () => isDead || run()))
+  return {
+    clock: {
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      after,
+      sleep: (ms, signal) => sleepOn(after, ms, signal),
+    },
+    die: () => {
+      isDead = true
+      // What is registered last is called first: a system that is dead could not be stopped.
+      onTestFinished(() => {
+        isDead = false
+      })
+    },
+  }
 }
 
 /** Moves time until the promise is settled; fails when that takes longer than it may. */

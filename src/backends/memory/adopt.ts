@@ -45,6 +45,7 @@ export function itemFromText(book: Book, id: string, now: At): ItemRecord | unde
   applyStateText(record, state, isOver(state, keys.text(names.result(id), now) !== undefined))
   const cancel = keys.text(names.cancel(id), now)
   if (cancel !== undefined) record.withExtras().cancelled = cancel.value
+  book.weigh(record)
   book.keep(record, text.expiresAt)
   book.traitsChanged(record)
   book.stateChanged(record)

@@ -1,4 +1,4 @@
-import { integerOption, OptionTypeError, optionsObject } from '../../core/options.js'
+import { integerOption, OptionError, OptionTypeError, optionsObject } from '../../core/options.js'
 import { withHidden } from '../../ports/hidden.js'
 import { own } from '../../ports/native.js'
 import type { Backend, Queue } from '../../ports/ports.js'
@@ -26,7 +26,20 @@ export interface MemoryBackendOptions extends MemoryOptions {
   readonly maxItemBytes?: number
   /** How many ended items are kept at most; those that would expire first leave first. Default: 500 000. */
   readonly maxEnded?: number
+  /**
+   * How many bytes are stored at most: inputs, results, errors, progress, group values, bodies and texts of the store, and
+   * some hundred bytes for each record. An enqueue that would go beyond is refused with `STORE_FULL`; what a run settles is
+   * always taken. Default: 1 GiB.
+   */
+  readonly maxBytes?: number
+  /**
+   * How many bytes of ended items and groups are kept at most: beyond it the oldest leave before their time, but none whose
+   * end somebody waits for and has not read yet. Less than `maxBytes`. Default: 128 MiB, or half of `maxBytes` if that is less.
+   */
+  readonly keepEndedBytes?: number
 }
+
+const OPTIONS = ['now', 'clock', 'queue', 'named', 'maxItemBytes', 'maxEnded', 'maxBytes', 'keepEndedBytes'] as const
 
 /** Three ports in memory, made together, and a native ledger behind them. */
 export interface MemoryBackend extends Backend {
@@ -53,25 +66,29 @@ export interface MemoryBackend extends Backend {
  * ```
  */
 export function memoryBackend(options?: MemoryBackendOptions): MemoryBackend {
-  const given = optionsObject('memoryBackend', options, ['now', 'clock', 'queue', 'named', 'maxItemBytes', 'maxEnded'])
+  const given = optionsObject('memoryBackend', options, OPTIONS)
   const time = timeOf(given, 'memoryBackend')
   const maxItemBytes = integerOption('memoryBackend.maxItemBytes', given.maxItemBytes, {
     min: 1_024,
     default: 1_048_576,
   })
   const maxEnded = integerOption('memoryBackend.maxEnded', given.maxEnded, { min: 1, default: 500_000 })
+  const { maxBytes, keepEndedBytes } = boundsOf(given)
   const names = namesOf(given.named)
 
   const queues = new Queues(time, resolveKeeping(given.queue, 'memoryBackend.queue'))
   const books = new Books()
-  const keys = new KeySpace(time, (key) => books.viewOf(key))
+  const keys = new KeySpace(time, (key) => books.viewOf(key), queues.bytes)
   const pubsub = memoryPubSub()
   const signals = new Signals(pubsub)
   const shelf: Shelf = {
     keys,
     queues,
     signals,
+    bytes: queues.bytes,
     maxEnded,
+    keepEndedBytes,
+    maxBytes,
     settled() {
       queues.file?.flush()
       signals.flush()
@@ -115,6 +132,21 @@ export function memoryBackend(options?: MemoryBackendOptions): MemoryBackend {
   })
   const close = async (): Promise<void> => queues.file?.close()
   return withHidden({ queue, pubsub, store }, { named, close, [Symbol.asyncDispose]: close })
+}
+
+const GIB = 1_073_741_824
+const MOST_ENDED = 134_217_728
+
+function boundsOf(given: Pick<MemoryBackendOptions, 'maxBytes' | 'keepEndedBytes'>) {
+  const maxBytes = integerOption('memoryBackend.maxBytes', given.maxBytes, { min: 1_024, default: GIB })
+  const keepEndedBytes = integerOption('memoryBackend.keepEndedBytes', given.keepEndedBytes, {
+    min: 0,
+    default: Math.min(MOST_ENDED, Math.floor(maxBytes / 2)),
+  })
+  // Otherwise what has ended could fill it all, and nothing could be enqueued until it expires.
+  if (keepEndedBytes >= maxBytes)
+    throw new OptionError('memoryBackend.keepEndedBytes', `less than maxBytes (${maxBytes})`, keepEndedBytes)
+  return { maxBytes, keepEndedBytes }
 }
 
 function namesOf(named: readonly string[] | undefined): readonly string[] {

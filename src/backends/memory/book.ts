@@ -3,13 +3,15 @@ import type { Envelope } from '../../ports/item.js'
 import { type Keys, keysOf } from '../../ports/plain/keys.js'
 import { itemFromText, readUnread } from './adopt.js'
 import { AuditLog } from './audit-log.js'
+import { type Bytes, bytesOfGroup, bytesOfItem } from './bytes.js'
+import { EndedList } from './ended-list.js'
 import { Gates } from './gates.js'
 import { FLAG, GroupRecord } from './group-record.js'
 import { adoptGroup } from './group-text.js'
 import { ItemRecord, stateOfRecord } from './item-record.js'
 import { DAY } from './kept-for.js'
 import type { KeySpace, TextCount } from './key-space.js'
-import { Lane } from './lane.js'
+import { Lane, NO_SLOT } from './lane.js'
 import type { Message } from './message.js'
 import type { MessageQueue } from './message-queue.js'
 import { Pauses } from './pauses.js'
@@ -28,8 +30,13 @@ export interface Shelf {
   readonly signals: Signals
   /** A step is over: writes it down, then tells of it. */
   readonly settled: () => void
+  readonly bytes: Bytes
   /** How many ended items are kept at most. */
   readonly maxEnded: number
+  /** How many bytes of ended items and groups. */
+  readonly keepEndedBytes: number
+  /** How many bytes are stored at most before an enqueue is refused. */
+  readonly maxBytes: number
 }
 
 /**
@@ -52,6 +59,8 @@ export class Book {
   readonly #groups = new Map<string, GroupRecord | ItemRecord>()
   readonly #endedItems = new Lane<ItemRecord>(expiresBefore, kept)
   readonly #endedGroups = new Lane<GroupRecord>(expiresBefore, kept)
+  /** Both, by when they ended. */
+  readonly #ended = new EndedList<ItemRecord | GroupRecord>()
   #removed = 0
 
   constructor(prefix: string, shelf: Shelf) {
@@ -78,7 +87,6 @@ export class Book {
     if (record !== undefined) {
       if (record.keepUntil > now || record.message !== undefined) return record
       this.#expire(record)
-      this.#removed += 1
     }
     if (this.shelf.queues.unread.size > 0) {
       readUnread(this, now)
@@ -102,6 +110,7 @@ export class Book {
       record.withExtras().facets = this.index.facets(record, traitsOf(record))
     this.#items.set(record.id, record)
     this.index.enter(record, stateOfRecord(record))
+    this.weigh(record)
     return record
   }
 
@@ -111,6 +120,7 @@ export class Book {
     this.#items.delete(record.id)
     this.index.remove(record)
     this.#endedItems.remove(record, record.keepSlot)
+    this.#forget(record)
     this.#detach(record)
   }
 
@@ -128,16 +138,46 @@ export class Book {
     this.#endedItems.remove(record, record.keepSlot)
     record.keepUntil = keepUntil
     if (keepUntil !== Number.POSITIVE_INFINITY || record.hasEnded) this.#endedItems.add(record)
-    while (this.#endedItems.size > this.shelf.maxEnded) {
-      this.#expire(this.#endedItems.peek()!)
-      this.#removed += 1
-    }
+    if (record.hasEnded) this.#enterEnded(record)
+    while (this.#endedItems.size > this.shelf.maxEnded) this.#evict(this.#endedItems.peek()!)
   }
 
   /** It is open again: nothing removes it. */
   unkeep(record: ItemRecord): void {
     this.#endedItems.remove(record, record.keepSlot)
     record.keepUntil = Number.POSITIVE_INFINITY
+    this.#leaveEnded(record)
+    record.awaitedUntil = 0
+  }
+
+  /** Its texts have changed. */
+  weigh(one: ItemRecord | GroupRecord): void {
+    const { bytes } = this.shelf
+    const weight = one instanceof ItemRecord ? bytesOfItem(one) : bytesOfGroup(one)
+    bytes.stored += weight - one.weight
+    if (one.endSlot !== NO_SLOT) bytes.ended += weight - one.weight
+    one.weight = weight
+  }
+
+  /** Somebody who waits for it was told that it has ended: it stays until he has read it. */
+  await(one: ItemRecord | GroupRecord, now: At): void {
+    this.#ended.await(one, now)
+  }
+
+  /** Somebody has read it. */
+  seen(one: ItemRecord | GroupRecord): void {
+    this.#ended.seen(one)
+  }
+
+  /** Of what has ended the oldest leaves while all of it weighs too much. */
+  trim(now: At): void {
+    const { bytes, keepEndedBytes } = this.shelf
+    while (bytes.ended > keepEndedBytes) {
+      const oldest = this.#ended.oldest(now)
+      if (oldest === undefined) return
+      if (oldest instanceof GroupRecord) this.#removeGroup(oldest)
+      else this.#evict(oldest)
+    }
   }
 
   /** Drops the input of an item that succeeded, if it is worth dropping. */
@@ -185,13 +225,20 @@ export class Book {
     if (found !== undefined) return found
     const group = new GroupRecord(id)
     this.#groups.set(id, group)
+    this.weigh(group)
     return group
   }
 
   keepGroup(group: GroupRecord, keepUntil: At): void {
     this.#endedGroups.remove(group, group.keepSlot)
     group.keepUntil = keepUntil
-    if (keepUntil !== Number.POSITIVE_INFINITY) this.#endedGroups.add(group)
+    if (keepUntil !== Number.POSITIVE_INFINITY) {
+      this.#endedGroups.add(group)
+      this.#enterEnded(group)
+    } else {
+      this.#leaveEnded(group)
+      group.awaitedUntil = 0
+    }
   }
 
   /** How many ended items were removed since this was last asked. */
@@ -211,7 +258,6 @@ export class Book {
       if (!isItemDue && !isGroupDue) return
       if (isItemDue) {
         this.#expire(record)
-        this.#removed += 1
       }
       if (isGroupDue) this.#removeGroup(group)
     }
@@ -226,6 +272,7 @@ export class Book {
     message.fence = Math.max(message.fence, record.fence)
     message.owner = record
     this.unkeep(record)
+    this.weigh(record)
     this.stateChanged(record)
   }
 
@@ -234,6 +281,7 @@ export class Book {
     record.message = undefined
     if (record.hasEnded) {
       if (record.keepUntil === Number.POSITIVE_INFINITY) this.keep(record, now + DAY)
+      this.#enterEnded(record)
     } else if (record.isFound) this.remove(record)
     else this.keep(record, now + DAY)
     if (this.#items.get(record.id) === record) this.stateChanged(record)
@@ -243,17 +291,48 @@ export class Book {
     const group = adoptGroup(id, this.names, this.shelf.keys, now)
     if (group === undefined) return undefined
     this.#groups.set(id, group)
-    if (group.keepUntil !== Number.POSITIVE_INFINITY) this.#endedGroups.add(group)
+    this.weigh(group)
+    if (group.keepUntil !== Number.POSITIVE_INFINITY) this.keepGroup(group, group.keepUntil)
     return group
   }
 
-  /** It has been kept long enough: the group that it stood for goes with it. */
+  /** It has been kept long enough: the group that it stood for goes with it, and the dead letter that shows it. */
   #expire(record: ItemRecord): void {
+    const letter = record.extras?.deadEntry
+    if (letter !== undefined) record.queue.dead.remove(letter)
     if (record.lone === 'closed') {
       record.lone = 'no'
       this.#groups.delete(record.envelope.groupId)
     }
     this.remove(record)
+    this.#removed += 1
+  }
+
+  /** It has to make room before its time. */
+  #evict(record: ItemRecord): void {
+    const letter = record.extras?.deadEntry
+    if (letter !== undefined) record.queue.dead.evict(letter)
+    this.#expire(record)
+  }
+
+  /** While its message stands in a queue it stays: without it the message would be taken for a new item. */
+  #enterEnded(one: ItemRecord | GroupRecord): void {
+    if (one.endSlot !== NO_SLOT || (one instanceof ItemRecord && one.message !== undefined)) return
+    this.#ended.enter(one)
+    this.shelf.bytes.ended += one.weight
+  }
+
+  #leaveEnded(one: ItemRecord | GroupRecord): void {
+    if (one.endSlot === NO_SLOT) return
+    this.#ended.leave(one)
+    this.shelf.bytes.ended -= one.weight
+  }
+
+  /** It weighs nothing any more. */
+  #forget(one: ItemRecord | GroupRecord): void {
+    this.#leaveEnded(one)
+    this.shelf.bytes.stored -= one.weight
+    one.weight = 0
   }
 
   /** Makes a record of the group that an item stood for. */
@@ -269,6 +348,8 @@ export class Book {
     record.lone = 'no'
     record.loneValue = undefined
     record.group = group
+    this.weigh(record)
+    this.weigh(group)
     if (lone === 'closed') {
       group.done = FLAG
       this.keepGroup(group, keepUntil)
@@ -280,6 +361,7 @@ export class Book {
     group.isGone = true
     this.#groups.delete(group.id)
     this.#endedGroups.remove(group, group.keepSlot)
+    this.#forget(group)
   }
 
   #detach(record: ItemRecord): void {

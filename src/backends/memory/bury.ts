@@ -18,5 +18,5 @@ export function buryRecord(record: ItemRecord): void {
     error,
   }
   extras.deadEntry = entry
-  record.queue.dead.add(entry)
+  record.queue.dead.add(entry, envelope.input)
 }

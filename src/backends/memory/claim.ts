@@ -2,6 +2,7 @@ import { newToken } from '../../core/ids.js'
 import type { At, Ms } from '../../core/time.js'
 import type { Claimed, Envelope } from '../../ports/item.js'
 import type { ClaimAsk, ClaimReply } from '../../ports/ledger.js'
+import { RoomsLeft, typesWithRoom } from '../../ports/rooms-left.js'
 import { adopt } from './adopt.js'
 import type { Book } from './book.js'
 import { ItemRecord } from './item-record.js'
@@ -11,7 +12,7 @@ import { isHeldByPlainGate } from './plain-gate.js'
 import { takeOver } from './plain-texts.js'
 import { durationOf, type Time } from './time.js'
 
-/** So many messages that cannot be handed out are looked at in one claim: paused ones, strangers, ones that are over. */
+/** So many messages that cannot be handed out are looked at in one claim: paused ones, strangers, ones that are over. None twice. */
 const MAX_PASSED_OVER = 1_024
 /** So many of the ended items and groups whose time is over go with one claim: an idle system gets rid of them, too. */
 const SWEEP_STEP = 8
@@ -23,6 +24,7 @@ interface Round {
   readonly now: At
   readonly steady: Ms
   readonly leaseMs: Ms
+  readonly rooms: RoomsLeft
   readonly items: Claimed[]
   readonly unreadable: { readonly queue: string; readonly body: string }[]
   readonly crashed: string[]
@@ -36,22 +38,26 @@ export function claimItems(book: Book, ask: ClaimAsk, time: Time): ClaimReply {
     now: time.wall(),
     steady: time.steady(),
     leaseMs: durationOf(ask.leaseMs),
+    rooms: new RoomsLeft(ask.rooms),
     items: [],
     unreadable: [],
     crashed: [],
     passedOver: 0,
   }
   let more = book.pauses.free(round.now)
+  const types = typesWithRoom(ask.rooms)
   let nextDueAt = Number.POSITIVE_INFINITY
   for (const { queue: name, max } of ask.from) {
     const queue = book.shelf.queues.named(name)
     queue.reclaim(round.steady, round.now, (message) => round.crashed.push(typeOf(message)))
     const hasDue = queue.promote(round.now, Math.max(PROMOTE_STEP, max))
     claimFrom(book, queue, max, round)
-    more ||= hasDue || queue.nextReady() !== undefined
+    // The same claim, made again: with all the room that it came with.
+    if (max > 0 && types?.size !== 0) more ||= hasDue || queue.nextReady(types) !== undefined
     nextDueAt = Math.min(nextDueAt, queue.nextDueAt() ?? nextDueAt)
   }
   book.sweep(round.now, SWEEP_STEP)
+  book.trim(round.now)
   const removed = book.takeRemoved()
   book.shelf.settled()
   return {
@@ -72,12 +78,14 @@ function typeOf(message: Message): string {
 
 function claimFrom(book: Book, queue: MessageQueue, max: number, round: Round): void {
   const wanted = round.items.length + max
-  while (round.items.length < wanted && round.passedOver < MAX_PASSED_OVER) {
-    const message = queue.nextReady()
+  const { rooms, items } = round
+  while (items.length < wanted && round.passedOver < MAX_PASSED_OVER && !rooms.areFull) {
+    const message = queue.nextReady(rooms.types)
     if (message === undefined) return
     const record = recordOf(book, queue, message, round)
-    if (record === undefined) round.passedOver += 1
-    else round.items.push(leaseOut(book, queue, message, record, round))
+    if (record !== undefined) queue.sort(message, record.envelope.type)
+    if (record === undefined || !rooms.take(record.envelope.type)) round.passedOver += 1
+    else items.push(leaseOut(book, queue, message, record, round))
   }
 }
 
@@ -152,25 +160,23 @@ function discard(book: Book, queue: MessageQueue, message: Message): void {
 
 function leaseOut(book: Book, queue: MessageQueue, message: Message, record: ItemRecord, round: Round): Claimed {
   const { ask, now } = round
-  const started = round.items.length < ask.startNow
-  const held = new MessageLease(newToken(), ask.worker, started, round.leaseMs, round.steady, now)
+  const held = new MessageLease(newToken(), ask.worker, round.leaseMs, round.steady, now)
   queue.lease(message, held)
   record.status = 'running'
   record.fence = message.fence
-  record.runAt = started ? now : undefined
+  record.runAt = now
   takeOver(book, record.id, held.token, now)
   book.stateChanged(record)
   const lease = { id: record.id, queue: queue.name, token: held.token, fence: record.fence, until: held.until }
   const { lapses, crashes, deliveries, gate } = message
   const { envelope } = record
   const cancelled = record.extras?.cancelled
-  if (gate === undefined && cancelled === undefined) return { lease, envelope, lapses, crashes, started, deliveries }
+  if (gate === undefined && cancelled === undefined) return { lease, envelope, lapses, crashes, deliveries }
   return {
     lease,
     envelope,
     lapses,
     crashes,
-    started,
     deliveries,
     ...(gate === undefined ? undefined : { gate: { met: gate.met } }),
     ...(cancelled === undefined ? undefined : { cancelled }),

@@ -5,6 +5,7 @@ import type { Book } from './book.js'
 import { type Commit, openForReal } from './commit-step.js'
 import { applyEffect } from './effects.js'
 import { tellGroupWatchers } from './elsewhere.js'
+import { fullnessOf } from './fullness.js'
 import { FLAG } from './group-record.js'
 import { guardResult } from './guards.js'
 import { hindranceOf } from './hindrance.js'
@@ -43,6 +44,7 @@ export function commitBatch(
   }
   closeGroups(book, commit, results)
   book.sweep(commit.now, 2 * batch.length + 8)
+  book.trim(commit.now)
   book.shelf.settled()
   return results
 }
@@ -62,6 +64,7 @@ function settleOne(book: Book, settlement: Settlement, maxItemBytes: number, com
   const stopped =
     guardResult(book, guard, commit) ??
     refusalOf(settlement, maxItemBytes, keepsAnything) ??
+    fullnessOf(book, settlement) ??
     hindranceOf(book, effects, now)
   if (stopped !== undefined) return stopped
   if (guard.by === 'lease' && commit.guarded !== undefined) commit.guarded.settledBy = guard.lease.token
@@ -103,7 +106,7 @@ function closeGroups(book: Book, { moved, left, now }: Commit, results: CommitRe
     group.done = FLAG
     book.keepGroup(group, now + group.keepMs)
     addClosed(results, by, closedGroup(book, group.id, group.value, group.watchers !== undefined, now))
-    tellGroupWatchers(book, group)
+    tellGroupWatchers(book, group, now)
     book.shelf.signals.closed(group.id)
   }
 }
@@ -112,7 +115,7 @@ function closeLone(book: Book, record: ItemRecord, by: number, now: At, results:
   const { groupId, waiter } = record.envelope
   record.lone = 'closed'
   addClosed(results, by, closedGroup(book, groupId, record.loneValue, waiter !== undefined, now))
-  if (waiter !== undefined) book.shelf.signals.tellGroup(waiter, groupId)
+  if (waiter !== undefined && book.shelf.signals.tellGroup(waiter, groupId)) book.await(record, now)
   book.shelf.signals.closed(groupId)
 }
 

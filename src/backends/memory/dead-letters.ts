@@ -1,3 +1,5 @@
+import { type Bytes, bytesOfBody, bytesOfText } from './bytes.js'
+
 /** A body that was given up, and why. */
 export interface DeadLettered {
   readonly body: string
@@ -16,57 +18,60 @@ export interface DeadLetterOptions {
   readonly onEvict: ((entry: DeadLettered) => void) | undefined
   readonly nextNo: () => number
   readonly log: DeadLog | undefined
+  readonly bytes: Bytes
 }
 
 /** The dead-letter sink of one queue: a live array that people read, bounded, the oldest leaving first. */
 export class DeadLetters {
   /** The very array that is shown to people, in the order of burial. */
   readonly list: DeadLettered[] = []
-  readonly #numbers = new Map<DeadLettered, number>()
+  readonly #numbers = new Map<DeadLettered, { readonly no: number; readonly weight: number }>()
   readonly #options: DeadLetterOptions
 
   constructor(options: DeadLetterOptions) {
     this.#options = options
   }
 
-  add(entry: DeadLettered): void {
+  /** `text` is what it takes in memory, where its body is only spelt out when somebody reads it. */
+  add(entry: DeadLettered, text?: string): void {
     const { queue, log, nextNo } = this.#options
     const no = nextNo()
     log?.buried(queue, no, entry)
-    this.restore(no, entry)
-    this.#evict()
+    this.restore(no, entry, text)
+    while (this.list.length > this.#options.max) this.evict(this.list[0]!)
   }
 
   /** An entry that is in the file already. */
-  restore(no: number, entry: DeadLettered): void {
+  restore(no: number, entry: DeadLettered, text = entry.body): void {
+    const weight = bytesOfBody(text) + bytesOfText(entry.error)
     this.list.push(entry)
-    this.#numbers.set(entry, no)
+    this.#numbers.set(entry, { no, weight })
+    this.#options.bytes.stored += weight
   }
 
   /** False when it had gone before. */
   remove(entry: DeadLettered): boolean {
     const index = this.list.indexOf(entry)
-    const no = this.#numbers.get(entry)
-    if (index < 0 || no === undefined) return false
+    const kept = this.#numbers.get(entry)
+    if (index < 0 || kept === undefined) return false
     this.list.splice(index, 1)
     this.#numbers.delete(entry)
-    this.#options.log?.exhumed(no, entry)
+    this.#options.bytes.stored -= kept.weight
+    this.#options.log?.exhumed(kept.no, entry)
     return true
   }
 
   *numbered(): IterableIterator<readonly [no: number, entry: DeadLettered]> {
-    for (const [entry, no] of this.#numbers) yield [no, entry]
+    for (const [entry, { no }] of this.#numbers) yield [no, entry]
   }
 
-  #evict(): void {
-    while (this.list.length > this.#options.max) {
-      const oldest = this.list[0]!
-      this.remove(oldest)
-      try {
-        this.#options.onEvict?.(oldest)
-      } catch {
-        // An observer must not undo what it observes: the entry has left, and the sink goes on.
-      }
+  /** It has to make room. */
+  evict(entry: DeadLettered): void {
+    if (!this.remove(entry)) return
+    try {
+      this.#options.onEvict?.(entry)
+    } catch {
+      // An observer must not undo what it observes: the entry has left, and the sink goes on.
     }
   }
 }

@@ -78,6 +78,7 @@ function contribute(book: Book, { groupId, value, final }: Of<'contribute'>, com
   const lone = loneIn(groupId, commit)
   if (lone !== undefined && lone.lone !== 'closed' && lone.loneValue === undefined && !final) {
     lone.loneValue = value
+    book.weigh(lone)
     return
   }
   const group = groupOf(book, groupId, commit)
@@ -86,4 +87,5 @@ function contribute(book: Book, { groupId, value, final }: Of<'contribute'>, com
   group.valueText = undefined
   group.version += 1
   if (final) group.final = FLAG
+  book.weigh(group)
 }

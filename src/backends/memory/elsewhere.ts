@@ -31,21 +31,25 @@ export function cancelledElsewhere(book: Book, record: ItemRecord, reason: strin
   book.shelf.signals.tell(record.holder, record.id)
 }
 
-/** Tells those who wait for the item, once. */
-export function tellWatchers(book: Book, record: ItemRecord): void {
+/** Tells those who wait for the item, once. It stays until one of them has read it. */
+export function tellWatchers(book: Book, record: ItemRecord, now: At): void {
   const { signals } = book.shelf
   const { waiter } = record.envelope
   const watchers = record.extras?.watchers
-  if (waiter !== undefined) signals.tell(waiter, record.id)
-  if (watchers === undefined) return
-  for (const inbox of watchers) if (inbox !== waiter) signals.tell(inbox, record.id)
-  record.withExtras().watchers = undefined
+  let isHeard = waiter !== undefined && signals.tell(waiter, record.id)
+  if (watchers !== undefined) {
+    for (const inbox of watchers) if (inbox !== waiter && signals.tell(inbox, record.id)) isHeard = true
+    record.withExtras().watchers = undefined
+  }
+  if (isHeard) book.await(record, now)
 }
 
-export function tellGroupWatchers(book: Book, group: GroupRecord): void {
+export function tellGroupWatchers(book: Book, group: GroupRecord, now: At): void {
   if (group.watchers === undefined) return
-  for (const inbox of group.watchers) book.shelf.signals.tellGroup(inbox, group.id)
+  let isHeard = false
+  for (const inbox of group.watchers) if (book.shelf.signals.tellGroup(inbox, group.id)) isHeard = true
   group.watchers = undefined
+  if (isHeard) book.await(group, now)
 }
 
 function follow(
@@ -62,7 +66,8 @@ function follow(
   if (record !== undefined) {
     applyStateText(record, state, isEnd)
     // The run has begun: should its lease run out, that is a crash.
-    if (record.status === 'running' && record.message?.lease !== undefined) record.message.lease.started = true
+    if (record.status === 'running' && record.message !== undefined) record.queue.setRunning(record.message, true)
+    book.weigh(record)
     if (isEnd) book.keep(record, expiresAt)
     else if (hadEnded) book.unkeep(record)
     book.traitsChanged(record)
@@ -70,7 +75,7 @@ function follow(
   }
   if (!isEnd || hadEnded) return
   book.gates.ended(id, state.status === 'success', now)
-  if (record !== undefined) tellWatchers(book, record)
+  if (record !== undefined) tellWatchers(book, record, now)
 }
 
 function hasResult(book: Book, id: string, record: ItemRecord | undefined, now: At): boolean {

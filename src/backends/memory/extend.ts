@@ -1,16 +1,16 @@
 import type { Ms } from '../../core/time.js'
 import type { Lease } from '../../ports/item.js'
-import type { Worker } from '../../ports/ledger.js'
+import type { LeaseWord, Worker } from '../../ports/ledger.js'
 import type { Book } from './book.js'
 import { durationOf, type Time } from './time.js'
 
 export interface Held {
   readonly lease: Lease
-  readonly started: boolean
+  readonly running: boolean
   readonly progress?: string
 }
 
-/** Heartbeats of many leases. Nothing of it is written to the file: leases end with the process anyway. */
+/** Heartbeats of many leases. All that the file needs of it is what runs: leases end with the process, and what ran then crashed. */
 export function extendLeases(
   book: Book,
   held: readonly Held[],
@@ -18,21 +18,23 @@ export function extendLeases(
   me: Worker,
   maxProgressBytes: number,
   time: Time,
-): ('held' | 'lost' | 'cancelled')[] {
+): LeaseWord[] {
   const now = time.wall()
   const steady = time.steady()
   book.workers.saw(me, now)
-  return held.map(({ lease, started, progress }) => {
+  const words = held.map(({ lease, running, progress }): LeaseWord => {
     const record = book.known(lease.id)
     const message = record?.message
     if (record === undefined || message?.lease?.token !== lease.token) return 'lost'
     record.queue.extend(message, durationOf(leaseMs), steady, now)
-    if (started) {
-      message.lease.started = true
-      record.runAt ??= now
-    }
+    record.queue.setRunning(message, running)
     // The engine has checked the size and told its author; here it only must not pile up.
-    if (progress !== undefined && progress.length <= maxProgressBytes) record.withExtras().progress = progress
+    if (progress !== undefined && progress.length <= maxProgressBytes) {
+      record.withExtras().progress = progress
+      book.weigh(record)
+    }
     return record.extras?.cancelled === undefined ? 'held' : 'cancelled'
   })
+  book.shelf.settled()
+  return words
 }

@@ -24,6 +24,10 @@ export class GroupRecord {
   keepMs: Ms = 0
   keepUntil: At = Number.POSITIVE_INFINITY
   keepSlot = NO_SLOT
+  /** In bytes, as it was counted last. */
+  weight = 0
+  endSlot = NO_SLOT
+  awaitedUntil: At = 0
   /** It was removed: whoever still holds on to it has to look it up again. */
   isGone = false
   /** Which settlement of the batch under way moved it last; −1: none. */

@@ -43,7 +43,7 @@ export function push(book: Book, effect: Of<'push'>, commit: Commit): void {
     signals.ready(queue, dueAt, now)
     return
   }
-  queue.lease(message, new MessageLease(heldBy.token, heldBy.worker, true, heldBy.leaseMs, commit.steady, now))
+  queue.lease(message, new MessageLease(heldBy.token, heldBy.worker, heldBy.leaseMs, commit.steady, now))
   record.status = 'running'
   record.fence = 1
   record.runAt = now
@@ -57,6 +57,7 @@ export function recordAttempt(book: Book, { id, was }: Of<'recordAttempt'>, comm
   record.recordAttempt(was)
   record.runAt ??= was.startedAt
   if (record.fingerprint !== before) book.traitsChanged(record)
+  if (was.error !== undefined) book.weigh(record)
 }
 
 export function retryAt(book: Book, { id, attempt, delayMs }: Of<'retryAt'>, commit: Commit): void {
@@ -132,7 +133,8 @@ function end(book: Book, record: ItemRecord, keepMs: Ms, now: At): void {
   if (record.extras?.cancelled !== undefined) record.withExtras().cancelled = undefined
   dropTexts(book, record.id)
   book.stateChanged(record)
-  tellWatchers(book, record)
+  book.weigh(record)
+  tellWatchers(book, record, now)
   book.shelf.signals.ended(record.id)
   book.gates.ended(record.id, record.status === 'success', now)
   book.keep(record, now + keepMs)

@@ -87,6 +87,10 @@ export class ItemRecord implements MessageOwner {
 
   keepUntil: At = Number.POSITIVE_INFINITY
   keepSlot = NO_SLOT
+  /** In bytes, as it was counted last. */
+  weight = 0
+  endSlot = NO_SLOT
+  awaitedUntil: At = 0
   readonly home: Home
   homeSlot = NO_SLOT
   state = WAITING

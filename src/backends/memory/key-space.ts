@@ -2,6 +2,7 @@ import { MillraceError } from '../../core/error.js'
 import { numberOption } from '../../core/options.js'
 import { show } from '../../core/show.js'
 import type { At, Ms } from '../../core/time.js'
+import { Bytes, bytesOfKey } from './bytes.js'
 import { Lane, NO_SLOT } from './lane.js'
 import type { Time } from './time.js'
 
@@ -32,6 +33,8 @@ interface Slot {
   value: string
   expiresAt: At
   place: number
+  /** In bytes. */
+  weight: number
   readonly count: TextCount | undefined
 }
 
@@ -42,6 +45,7 @@ interface Slot {
 export class KeySpace {
   readonly #time: Time
   readonly #viewOf: (key: string) => KeyView | undefined
+  readonly #bytes: Bytes
   readonly #texts = new Map<string, Slot>()
   readonly #expiring = new Lane<Slot>(
     (a, b) => a.expiresAt < b.expiresAt,
@@ -50,9 +54,10 @@ export class KeySpace {
     },
   )
 
-  constructor(time: Time, viewOf: (key: string) => KeyView | undefined) {
+  constructor(time: Time, viewOf: (key: string) => KeyView | undefined, bytes = new Bytes()) {
     this.#time = time
     this.#viewOf = viewOf
+    this.#bytes = bytes
   }
 
   /** Texts that are kept, those not yet swept included. */
@@ -144,11 +149,12 @@ export class KeySpace {
       slot = undefined
     }
     if (slot === undefined) {
-      slot = { key, value, expiresAt: NEVER, place: NO_SLOT, count }
+      slot = { key, value, expiresAt: NEVER, place: NO_SLOT, weight: 0, count }
       this.#texts.set(key, slot)
       if (count !== undefined) count.texts += 1
     }
     slot.value = value
+    this.#weigh(slot, bytesOfKey(key, value))
     if (slot.expiresAt === expiresAt) return
     this.#expiring.remove(slot, slot.place)
     slot.expiresAt = expiresAt
@@ -164,8 +170,14 @@ export class KeySpace {
 
   #drop(slot: Slot): void {
     this.#texts.delete(slot.key)
+    this.#weigh(slot, 0)
     this.#expiring.remove(slot, slot.place)
     if (slot.count !== undefined) slot.count.texts -= 1
+  }
+
+  #weigh(slot: Slot, bytes: number): void {
+    this.#bytes.stored += bytes - slot.weight
+    slot.weight = bytes
   }
 
   #sweep(now: At): void {

@@ -28,16 +28,23 @@ export function memoryLedger(book: Book, maxItemBytes: number, time: Time): Ledg
       for (const queue of queues.all()) queue.promote(now)
       return ids.map((id) => {
         const record = book.item(id, now)
-        return record === undefined ? undefined : viewOf(book, record, now)
+        if (record === undefined) return undefined
+        book.seen(record)
+        return viewOf(book, record, now)
       })
     },
     groups: async (ids) => {
       const now = time.wall()
       return ids.map((id) => {
         const lone = book.loneItem(id, now)
-        if (lone !== undefined) return loneGroup(lone)
+        if (lone !== undefined) {
+          book.seen(lone)
+          return loneGroup(lone)
+        }
         const group = book.group(id, now)
-        return group === undefined ? undefined : { ...groupValue(group), open: group.open }
+        if (group === undefined) return undefined
+        book.seen(group)
+        return { ...groupValue(group), open: group.open }
       })
     },
     schedules: async (names) => {
@@ -46,7 +53,12 @@ export function memoryLedger(book: Book, maxItemBytes: number, time: Time): Ledg
     },
     watch: async (inbox, { ids, groups }) => {
       const now = time.wall()
-      for (const id of ids) book.item(id, now)?.watch(inbox)
+      for (const id of ids) {
+        const record = book.item(id, now)
+        record?.watch(inbox)
+        // It has ended, and is about to be read.
+        if (record?.hasEnded === true) book.await(record, now)
+      }
       // Whoever asks reads again afterwards: a group that has closed needs no watcher.
       for (const id of groups) if (book.loneItem(id, now)?.lone !== 'closed') book.group(id, now)?.watch(inbox)
     },

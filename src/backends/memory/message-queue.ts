@@ -1,15 +1,18 @@
 import type { At, Ms } from '../../core/time.js'
 import { unreachable } from '../../core/unreachable.js'
 import type { Envelope, Hold } from '../../ports/item.js'
+import { type Bytes, bytesOfBody } from './bytes.js'
 import type { DeadLetters } from './dead-letters.js'
 import { Lane } from './lane.js'
 import { isDueBefore, Message, type MessageLease } from './message.js'
-import { ReadyIndex } from './ready-index.js'
+import { ReadyByType } from './ready-by-type.js'
 
 /** What a queue writes down of its changes, when it has a file. */
 export interface ChangeLog {
   put(queue: string, message: Message): void
   leased(message: Message): void
+  /** The holder of its lease says that its handler runs, or no longer does. */
+  running(message: Message): void
   lapsed(message: Message): void
   gone(message: Message): void
   /** It stands in its queue again, or stands elsewhere in it. */
@@ -34,7 +37,8 @@ export class MessageQueue {
   nudgeDueAt: At | undefined = undefined
   readonly #log: ChangeLog | undefined
   readonly #nextNo: () => number
-  readonly #ready = new ReadyIndex()
+  readonly #bytes: Bytes
+  readonly #ready = new ReadyByType()
   readonly #delayed = new Lane<Message>(isDueBefore, place)
   /** By the end each lease had when it was filed. */
   readonly #leased = new Lane<Message>((a, b) => a.lease!.filedEnd < b.lease!.filedEnd, place)
@@ -45,11 +49,12 @@ export class MessageQueue {
   readonly #byToken = new Map<string, Message>()
   #size = 0
 
-  constructor(name: string, dead: DeadLetters, nextNo: () => number, log: ChangeLog | undefined) {
+  constructor(name: string, dead: DeadLetters, nextNo: () => number, log: ChangeLog | undefined, bytes: Bytes) {
     this.name = name
     this.dead = dead
     this.#nextNo = nextNo
     this.#log = log
+    this.#bytes = bytes
   }
 
   /** Leased, visible, delayed and held. */
@@ -77,10 +82,11 @@ export class MessageQueue {
     message.queueName = this.name
     if (message.dedupeKey !== undefined) this.#keys.set(message.dedupeKey, message)
     this.#size += 1
+    this.#weigh(message, message.text)
     this.#file(message, now)
   }
 
-  /** Frees every lease that has run out, and tells of each whose run had started. */
+  /** Frees every lease that has run out, and tells of each whose handler ran. */
   reclaim(steady: Ms, now: At, crashed?: (message: Message) => void): void {
     for (;;) {
       const message = this.#leased.peek()
@@ -94,7 +100,7 @@ export class MessageQueue {
         continue
       }
       message.lapses += 1
-      if (lease.started) {
+      if (lease.running) {
         message.crashes += 1
         crashed?.(message)
       }
@@ -119,9 +125,18 @@ export class MessageQueue {
     }
   }
 
-  /** The next in the order of claim. */
-  nextReady(): Message | undefined {
-    return this.#ready.peek()
+  /** The next in the order of claim, of these types or of one that nobody has looked into. Without types: of any. */
+  nextReady(types?: Iterable<string>): Message | undefined {
+    return this.#ready.peek(types)
+  }
+
+  /** Somebody has looked into the message: from now on it stands among those of its type. */
+  sort(message: Message, type: string): void {
+    if (message.type === type) return
+    const isReady = message.place === 'ready'
+    if (isReady) this.#ready.remove(message)
+    message.type = type
+    if (isReady) this.#ready.add(message)
   }
 
   /** When the next delayed message falls due. */
@@ -164,6 +179,14 @@ export class MessageQueue {
     this.#leased.add(message)
   }
 
+  /** Its holder says whether the handler runs: what becomes of the lease when it lapses. */
+  setRunning(message: Message, running: boolean): void {
+    const { lease } = message
+    if (lease === undefined || lease.running === running) return
+    lease.running = running
+    this.#log?.running(message)
+  }
+
   /** Takes a message out for good. */
   remove(message: Message): void {
     this.#unfile(message)
@@ -171,6 +194,7 @@ export class MessageQueue {
     message.place = 'nowhere'
     if (message.dedupeKey !== undefined) this.#keys.delete(message.dedupeKey)
     this.#size -= 1
+    this.#weigh(message, undefined)
     this.#log?.gone(message)
   }
 
@@ -189,6 +213,7 @@ export class MessageQueue {
     this.#unfile(message)
     this.#endLease(message)
     message.carry(next)
+    this.#weigh(message, undefined)
     message.dueAt = dueAt
     message.priority = next.priority
     message.hold = undefined
@@ -241,6 +266,13 @@ export class MessageQueue {
       default:
         unreachable(message.place)
     }
+  }
+
+  /** An envelope is counted with its item. */
+  #weigh(message: Message, text: string | undefined): void {
+    const bytes = text === undefined ? 0 : bytesOfBody(text)
+    this.#bytes.stored += bytes - message.weight
+    message.weight = bytes
   }
 
   #endLease(message: Message): void {

@@ -20,7 +20,8 @@ export class MessageLease {
   readonly token: string
   /** The worker, where it said its name. */
   readonly holder: string | undefined
-  started: boolean
+  /** What the last heartbeat said: its handler runs. */
+  running = false
   /** On the steady clock. */
   end: Ms
   /** Where it was filed among the leases; a heartbeat moves only `end`. */
@@ -31,10 +32,9 @@ export class MessageLease {
   /** Its queue finds it by token. */
   isIndexed = false
 
-  constructor(token: string, holder: string | undefined, started: boolean, leaseMs: Ms, steady: Ms, now: At) {
+  constructor(token: string, holder: string | undefined, leaseMs: Ms, steady: Ms, now: At) {
     this.token = token
     this.holder = holder
-    this.started = started
     this.end = steady + leaseMs
     this.filedEnd = this.end
     this.until = now + leaseMs
@@ -51,6 +51,8 @@ export class Message {
   /** The queue it stands in. */
   queueName = ''
   #content: string | Envelope
+  /** The type of the item that it carries. Undefined: nobody has looked into it yet. */
+  type: string | undefined
   readonly dedupeKey: string | undefined
   priority: number
   /** Ready from then on; Infinity: only when its hold goes. */
@@ -65,7 +67,7 @@ export class Message {
   fence = 0
   /** Leases that ran out. */
   lapses = 0
-  /** Leases that ran out while the run had started. */
+  /** Leases that ran out while their handler ran. */
   crashes = 0
 
   place: Place = 'nowhere'
@@ -76,6 +78,8 @@ export class Message {
   owner: MessageOwner | undefined = undefined
   /** Among the messages that nobody has looked into yet; see `Queues.unread`. */
   unreadSlot = NO_SLOT
+  /** In bytes, where it carries a text of its own. */
+  weight = 0
   /** What it takes in the journal. */
   journaled = 0
 
@@ -88,6 +92,7 @@ export class Message {
   ) {
     this.no = no
     this.#content = content
+    this.type = typeof content === 'string' ? undefined : content.type
     this.dueAt = dueAt
     this.priority = priority
     this.dedupeKey = dedupeKey
@@ -99,6 +104,11 @@ export class Message {
     return typeof this.#content === 'string' ? this.#content : writeEnvelope(this.#content)
   }
 
+  /** The text that it was pushed as. */
+  get text(): string | undefined {
+    return typeof this.#content === 'string' ? this.#content : undefined
+  }
+
   /** The envelope that it carries; undefined: it is none. */
   read(): Envelope | undefined {
     return typeof this.#content === 'string' ? readEnvelope(this.#content) : this.#content
@@ -107,7 +117,13 @@ export class Message {
   /** It carries this now: the next try of the same item. */
   carry(envelope: Envelope): void {
     this.#content = envelope
+    this.type = envelope.type
   }
+}
+
+/** The order of claim: priority descending, due time, arrival. */
+export function isClaimedBefore(a: Message, b: Message): boolean {
+  return a.priority === b.priority ? isDueBefore(a, b) : a.priority > b.priority
 }
 
 /** Order of claim within one priority: due time, then arrival. */

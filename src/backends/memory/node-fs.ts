@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   closeSync,
   fdatasyncSync,
   fstatSync,
@@ -9,6 +10,7 @@ import {
   readSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs'
@@ -46,6 +48,9 @@ const MAX_OPEN = 64
 const CHECK_EVERY = 64
 const PIECE_BYTES = 1 << 20
 
+/** A file that is made here is for its owner alone: it holds inputs and results. */
+const PRIVATE = 0o600
+
 interface OpenFile {
   readonly fd: number
   appends: number
@@ -59,11 +64,13 @@ export const nodeQueueFs: QueueFsLike = Object.freeze({
   readFile: (path: string) => ifItExists(() => readFileSync(path, 'utf8')),
   writeFile: (path: string, data: string) => {
     release(path)
-    writeFileSync(path, data)
+    writeFileSync(path, data, { mode: PRIVATE })
   },
   rename: (from: string, to: string) => {
     release(from)
     release(to)
+    // The file that is replaced keeps the permissions that somebody gave it.
+    ifItExists(() => chmodSync(from, statSync(to).mode & 0o777))
     renameSync(from, to)
   },
   mkdir: (path: string) => mkdirSync(path, { recursive: true }),
@@ -106,7 +113,7 @@ function forAppending(path: string): OpenFile {
   let file = open.get(whole)
   if (file === undefined) {
     if (open.size >= MAX_OPEN) release(open.keys().next().value!)
-    file = { fd: openSync(whole, 'a'), appends: 0 }
+    file = { fd: openSync(whole, 'a', PRIVATE), appends: 0 }
     open.set(whole, file)
   }
   return file

@@ -100,7 +100,11 @@ export class QueueFile implements ChangeLog, DeadLog {
   }
 
   leased(message: Message): void {
-    this.#noteNumber(message.lease?.started === true ? LEASED_STARTED : LEASED, message.no)
+    this.#noteNumber(LEASED, message.no)
+  }
+
+  running(message: Message): void {
+    this.#noteNumber(message.lease?.running === true ? RUNNING : NOT_RUNNING, message.no)
   }
 
   lapsed(message: Message): void {
@@ -179,12 +183,12 @@ export class QueueFile implements ChangeLog, DeadLog {
   }
 
   /** Numbers of one kind in a row share one change. */
-  #noteNumber(kind: readonly ['lease', 0 | 1] | readonly ['lapse'] | readonly ['gone'], no: number): void {
+  #noteNumber(kind: readonly ['lease' | 'lapse' | 'gone'] | readonly ['run', 0 | 1], no: number): void {
     this.#isDirty = true
     if (this.#fs.append === undefined) return
     const last = this.#ops.at(-1) as (string | number)[] | undefined
     if (last !== undefined && last[0] === kind[0] && (kind[1] === undefined || last[1] === kind[1])) last.push(no)
-    else this.#ops.push([...kind, no] as unknown as Op) // The spread loses which of the three tuples it was.
+    else this.#ops.push([...kind, no] as unknown as Op) // The spread loses which of the tuples it was.
   }
 
   #append(ops: readonly Op[]): void {
@@ -283,8 +287,9 @@ export class QueueFile implements ChangeLog, DeadLog {
   }
 }
 
-const LEASED = ['lease', 0] as const
-const LEASED_STARTED = ['lease', 1] as const
+const LEASED = ['lease'] as const
+const RUNNING = ['run', 1] as const
+const NOT_RUNNING = ['run', 0] as const
 const LAPSED = ['lapse'] as const
 const GONE = ['gone'] as const
 

@@ -87,7 +87,7 @@ export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): Me
       while (taken.length < max) {
         const message = queue.nextReady()
         if (message === undefined) break
-        const lease = new MessageLease(newToken(), undefined, false, leaseMs, steady, now)
+        const lease = new MessageLease(newToken(), undefined, leaseMs, steady, now)
         queue.lease(message, lease)
         queue.indexToken(message, lease)
         taken.push({ body: message.body, handle: lease.token, attempt: message.deliveries })

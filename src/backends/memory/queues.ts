@@ -1,4 +1,5 @@
 import type { At } from '../../core/time.js'
+import { Bytes } from './bytes.js'
 import { type DeadLettered, DeadLetters } from './dead-letters.js'
 import { Fifo } from './fifo.js'
 import type { GateRecord } from './gate-record.js'
@@ -23,6 +24,8 @@ export interface FiledRules {
 /** The queues that share one numbering, one file and one commit. */
 export class Queues {
   readonly file: QueueFile | undefined
+  /** What is stored, here and in whatever shares this backend. */
+  readonly bytes = new Bytes()
   /** Messages that came as text and that no ledger has looked into. */
   readonly unread = new Fifo<Message>((message, position) => {
     message.unreadSlot = position
@@ -52,8 +55,8 @@ export class Queues {
     let queue = this.#byName.get(name)
     if (queue === undefined) {
       const { maxDead: max, onEvict, file: log } = this.#options
-      const dead = new DeadLetters({ queue: name, max, onEvict, log, nextNo: this.#nextNo })
-      queue = new MessageQueue(name, dead, this.#nextNo, log)
+      const dead = new DeadLetters({ queue: name, max, onEvict, log, nextNo: this.#nextNo, bytes: this.bytes })
+      queue = new MessageQueue(name, dead, this.#nextNo, log, this.bytes)
       this.#byName.set(name, queue)
     }
     return queue
@@ -124,6 +127,6 @@ function restored(stored: StoredMessage, gateKeys: ReadonlySet<string>, now: At)
 
 function storedOf(queue: string, message: Message): StoredMessage {
   const { no, body, dedupeKey, priority, dueAt, deliveries, fence, lapses, crashes, hold, gate } = message
-  const lease = message.lease === undefined ? 'none' : message.lease.started ? 'started' : 'taken'
+  const lease = message.lease === undefined ? 'none' : message.lease.running ? 'running' : 'taken'
   return { no, queue, body, dedupeKey, priority, dueAt, deliveries, fence, lapses, crashes, lease, hold, gate }
 }

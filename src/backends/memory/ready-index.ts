@@ -9,17 +9,11 @@ interface PriorityLane {
   isListed: boolean
 }
 
-/** What can be claimed now, in the order of claim: priority descending, due time, arrival. */
+/** What can be claimed now of one type, in the order of claim: priority descending, due time, arrival. */
 export class ReadyIndex {
   readonly #lanes = new Map<number, PriorityLane>()
   readonly #highest = new Heap<PriorityLane>((a, b) => a.priority > b.priority)
   readonly #normal: PriorityLane = newLane(0)
-
-  get size(): number {
-    let size = 0
-    for (const { lane } of this.#highest.values()) size += lane.size
-    return size
-  }
 
   add(message: Message): void {
     const found = this.#laneOf(message.priority)

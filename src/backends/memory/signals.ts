@@ -61,15 +61,13 @@ export class Signals {
     else queue.nudgeDueAt = Math.min(queue.nudgeDueAt ?? dueAt, dueAt)
   }
 
-  /** An inbox that nobody listens to is told nothing: who comes later reads. */
-  tell(inbox: string, id: string): void {
-    const found = this.#listened(inbox)
-    if (found !== undefined) found.ids.push(id)
+  /** An inbox that nobody listens to is told nothing: who comes later reads. True: somebody listens. */
+  tell(inbox: string, id: string): boolean {
+    return this.#listened(inbox)?.ids.push(id) !== undefined
   }
 
-  tellGroup(inbox: string, groupId: string): void {
-    const found = this.#listened(inbox)
-    if (found !== undefined) found.groups.push(groupId)
+  tellGroup(inbox: string, groupId: string): boolean {
+    return this.#listened(inbox)?.groups.push(groupId) !== undefined
   }
 
   ended(id: string): void {

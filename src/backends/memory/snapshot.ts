@@ -21,7 +21,7 @@ interface SnapshotItem {
   readonly fence?: number
   readonly lapses?: number
   readonly crashes?: number
-  readonly started?: true
+  readonly running?: true
   readonly hold?: Hold
   readonly gate?: GateDecision
 }
@@ -77,7 +77,7 @@ function itemOf(message: StoredMessage): SnapshotItem {
     ...(message.fence === message.deliveries ? {} : { fence: message.fence }),
     ...(message.lapses === 0 ? {} : { lapses: message.lapses }),
     ...(message.crashes === 0 ? {} : { crashes: message.crashes }),
-    ...(message.lease === 'started' ? { started: true } : {}),
+    ...(message.lease === 'running' ? { running: true } : {}),
     ...(message.hold === undefined ? {} : { hold: message.hold }),
     ...(message.gate === undefined ? {} : { gate: message.gate }),
   }
@@ -102,7 +102,7 @@ function messageOf(item: unknown, no: number): StoredMessage | undefined {
     fence: numberOr(read['fence'], deliveries),
     lapses: numberOr(read['lapses'], 0),
     crashes: numberOr(read['crashes'], 0),
-    lease: isLeased ? (read['started'] === true ? 'started' : 'taken') : 'none',
+    lease: isLeased ? (read['running'] === true ? 'running' : 'taken') : 'none',
     hold: holdOf(read['hold']),
     gate: decisionOf(read['gate']),
   }

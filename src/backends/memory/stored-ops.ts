@@ -21,7 +21,7 @@ export function putFields(queue: string, message: Message): PutFields {
   if (crashes !== 0) fields.crashes = crashes
   if (hold !== undefined) fields.hold = hold
   if (gate !== undefined) fields.gate = gate
-  if (lease !== undefined) fields.lease = lease.started ? 'started' : 'taken'
+  if (lease !== undefined) fields.lease = lease.running ? 'running' : 'taken'
   return fields
 }
 

@@ -14,7 +14,7 @@ export interface StoredMessage {
   fence: number
   lapses: number
   crashes: number
-  lease: 'none' | 'taken' | 'started'
+  lease: 'none' | 'taken' | 'running'
   hold: Hold | undefined
   gate: GateDecision | undefined
 }
@@ -45,7 +45,8 @@ export interface StoredPause {
 /** One change, as it stands in the journal: a word and its arguments. `null` is Infinity where a time is meant. */
 export type Op =
   | readonly ['put', PutFields]
-  | readonly ['lease', started: 0 | 1, ...nos: number[]]
+  | readonly ['lease', ...nos: number[]]
+  | readonly ['run', running: 0 | 1, ...nos: number[]]
   | readonly ['lapse', ...nos: number[]]
   | readonly ['gone', ...nos: number[]]
   | readonly ['move', no: number, dueAt: At | null, hold?: Hold | null, gate?: GateDecision | null]
@@ -69,7 +70,7 @@ export interface PutFields {
   readonly fence?: number
   readonly lapses?: number
   readonly crashes?: number
-  readonly lease?: 'taken' | 'started'
+  readonly lease?: 'taken' | 'running'
   readonly hold?: Hold
   readonly gate?: GateDecision
 }
@@ -95,12 +96,18 @@ export function applyOp(stored: Stored, op: Op): void {
       stored.messages.set(op[1].no, fromPut(op[1]))
       return
     case 'lease':
-      for (const no of op.slice(2) as number[]) {
+      for (const no of op.slice(1) as number[]) {
         const message = stored.messages.get(no)
         if (message === undefined) continue
         message.deliveries += 1
         message.fence += 1
-        message.lease = op[1] === 1 ? 'started' : 'taken'
+        message.lease = 'taken'
+      }
+      return
+    case 'run':
+      for (const no of op.slice(2) as number[]) {
+        const message = stored.messages.get(no)
+        if (message !== undefined && message.lease !== 'none') message.lease = op[1] === 1 ? 'running' : 'taken'
       }
       return
     case 'lapse':
@@ -157,7 +164,7 @@ export function endLeases(stored: Stored): void {
 
 function lapse(message: StoredMessage): void {
   message.lapses += 1
-  if (message.lease === 'started') message.crashes += 1
+  if (message.lease === 'running') message.crashes += 1
   message.lease = 'none'
 }
 

@@ -23,7 +23,10 @@ export function viewOf(book: Book, record: ItemRecord, now: At): ItemView {
     if (message.dueAt !== Number.POSITIVE_INFINITY) view.dueAt = message.dueAt
   }
   if (holder !== undefined) view.holder = holder
-  if (status === 'running' && message?.lease !== undefined) view.leaseUntil = message.lease.until
+  if (status === 'running' && message?.lease !== undefined) {
+    view.leaseUntil = message.lease.until
+    view.running = message.lease.running
+  }
   if (record.runAt !== undefined) view.runAt = record.runAt
   if (record.endAt !== undefined) view.endAt = record.endAt
   if (extras?.progress !== undefined) view.progress = extras.progress

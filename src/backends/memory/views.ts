@@ -87,11 +87,17 @@ class ItemKey implements KeyView {
         else stateWritten(this.#book, this.#id, record, value, expiresAt, now)
         return false
       case 'result':
-        if (record !== undefined) record.result = undefined
+        if (record !== undefined) {
+          record.result = undefined
+          this.#book.weigh(record)
+        }
         if (value !== undefined) resultWritten(this.#book, this.#id, record, now)
         return false
       case 'error':
-        if (record?.extras !== undefined) record.withExtras().error = undefined
+        if (record?.extras !== undefined) {
+          record.withExtras().error = undefined
+          this.#book.weigh(record)
+        }
         return false
       case 'heartbeat':
         if (record?.message?.lease !== undefined) record.message.lease.heartbeatAt = undefined
@@ -103,6 +109,7 @@ class ItemKey implements KeyView {
       case 'progress':
         if (record === undefined) return false
         record.withExtras().progress = value
+        this.#book.weigh(record)
         return true
     }
   }
@@ -158,10 +165,11 @@ class GroupKey implements KeyView {
     if (group === undefined) return false
     const wasOpen = group.done === undefined
     if (!setGroupText(group, this.#part, value)) return false
+    this.#book.weigh(group)
     if (this.#part === 'done' && value === undefined) this.#book.keepGroup(group, Number.POSITIVE_INFINITY)
     if (this.#part === 'done' && value !== undefined) {
       this.#book.keepGroup(group, expiresAt)
-      if (wasOpen) tellGroupWatchers(this.#book, group)
+      if (wasOpen) tellGroupWatchers(this.#book, group, now)
     }
     return true
   }

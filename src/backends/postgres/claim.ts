@@ -2,19 +2,20 @@ import { newToken } from '../../core/ids.js'
 import type { At } from '../../core/time.js'
 import { readEnvelope } from '../../ports/envelope.js'
 import type { Claimed } from '../../ports/item.js'
-import type { ClaimAsk, ClaimReply } from '../../ports/ledger.js'
+import type { ClaimAsk, ClaimReply, Room } from '../../ports/ledger.js'
 import type { Settlement } from '../../ports/settlement.js'
 import type { Committer } from './commit.js'
 import type { Connection } from './connection.js'
 import { wholeMs } from './durations.js'
 import { fromColumns } from './envelope-columns.js'
 import type { Names } from './names.js'
+import { isUnstorable } from './refusal.js'
 
 /** How many lapsed leases and due items one claim brings back. */
 const STEP = 1_000
 const MOST = 10_000
 
-const CALL = 'select * from {schema}.claim_ready($1, $2, $3, $4, $5, $6, $7, $8)'
+const CALL = 'select * from {schema}.claim_ready($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)'
 const TAKE = 'select * from {schema}.take_messages($1, $2, $3)'
 
 /** The columns of `claim_ready`, in its order. */
@@ -33,9 +34,34 @@ type ClaimRow = [
   crashes: number,
   deliveries: number,
   gateMet: boolean | null,
-  started: boolean,
+  more: boolean | null,
   cancelled: string | null,
 ]
+
+const atMost = (max: number): number => Math.max(0, Math.min(MOST, Math.floor(max)))
+
+/** Types with the number of their room, from 1, and how much each has. Nulls: there is room for any type. */
+function roomsAsArrays(rooms: readonly Room[] | undefined) {
+  if (rooms === undefined) return { types: null, inRoom: null, sizes: null }
+  const types: string[] = []
+  const inRoom: number[] = []
+  for (const [i, room] of rooms.entries()) {
+    for (const type of room.types) {
+      if (isUnstorable(type)) continue
+      types.push(type)
+      inRoom.push(i + 1)
+    }
+  }
+  return { types, inRoom, sizes: rooms.map(({ max }) => atMost(max)) }
+}
+
+/** The rooms once these items are in them. */
+function roomLeft(rooms: readonly Room[], items: readonly Claimed[]): Room[] {
+  return rooms.map(({ types, max }) => ({
+    types,
+    max: max - items.filter(({ envelope }) => types.includes(envelope.type)).length,
+  }))
+}
 
 type Unreadable = NonNullable<ClaimReply['unreadable']>[number]
 
@@ -61,12 +87,19 @@ export class Claimer {
       queue,
       max: max - first.reply.items.filter(({ lease }) => lease.queue === queue).length,
     }))
-    const startNow = Math.max(0, ask.startNow - first.reply.items.length)
-    const { reply } = await this.#claim({ ...ask, from: left, startNow })
+    const { rooms } = ask
+    const { reply } = await this.#claim({
+      ...ask,
+      from: left,
+      ...(rooms === undefined ? {} : { rooms: roomLeft(rooms, first.reply.items) }),
+    })
+    const crashed = [...(first.reply.crashed ?? []), ...(reply.crashed ?? [])]
+    const removed = (first.reply.removed ?? 0) + (reply.removed ?? 0)
     return {
-      ...first.reply,
       ...reply,
       items: [...first.reply.items, ...reply.items],
+      ...(crashed.length === 0 ? {} : { crashed }),
+      ...(removed === 0 ? {} : { removed }),
       ...(unreadable.length === 0 ? {} : { unreadable }),
     }
   }
@@ -77,13 +110,24 @@ export class Claimer {
     const most: number[] = []
     for (const { queue, max } of ask.from) {
       queues.push(await this.#names.queueNo(queue))
-      most.push(Math.max(0, Math.min(MOST, Math.floor(max))))
+      most.push(atMost(max))
     }
     const token = newToken()
     const leaseMs = wholeMs(ask.leaseMs)
-    const startNow = Math.max(0, Math.min(MOST, Math.floor(ask.startNow)))
+    const { types, inRoom, sizes } = roomsAsArrays(ask.rooms)
     const rows = await driver.query<ClaimRow>(
-      sql('claim', CALL, [this.#connection.now(), token, leaseMs, ask.worker, startNow, STEP, queues, most]),
+      sql('claim', CALL, [
+        this.#connection.now(),
+        token,
+        leaseMs,
+        ask.worker,
+        STEP,
+        queues,
+        most,
+        types,
+        inRoom,
+        sizes,
+      ]),
     )
     const [, , , , , at, due, cutOff, , removed, , , , hasRaw, more] = rows.pop()!
     const until = at + leaseMs
@@ -96,7 +140,7 @@ export class Claimer {
     }
     const reply = {
       items,
-      more: more || hasRaw === true,
+      more: more === true || hasRaw === true,
       at,
       ...(due === null ? {} : { nextDueAt: due }),
       ...(crashed.length === 0 ? {} : { crashed }),
@@ -116,7 +160,6 @@ export class Claimer {
       lapses: row[10],
       crashes: row[11],
       deliveries: row[12],
-      started: row[14],
       ...(cancelled === null ? {} : { cancelled }),
     }
     const met = row[13]
@@ -143,12 +186,7 @@ export class Claimer {
         // Numbers are asked for outside: the connection of this transaction may be the only one. Nothing is taken then.
         if (unknown.length > 0) await tx.query({ name: '', text: 'rollback' })
         else if (batch.length > 0) {
-          await this.#committer.commit(batch, {
-            callText: async (call, text) => {
-              const [row] = await tx.query<[string]>({ name: '', text: `select ${call}($1)`, values: [text] })
-              return row![0]
-            },
-          })
+          await this.#committer.commit(batch, tx)
         }
         return unreadable
       })

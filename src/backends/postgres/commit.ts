@@ -1,9 +1,10 @@
-import type { EnlistedTransaction, SqlValue } from '../../drivers/postgres/index.js'
+import type { EnlistedTransaction, Queryable, SqlValue } from '../../drivers/postgres/index.js'
 import { quoteIdentifier } from '../../drivers/postgres/index.js'
 import { refusalOf } from '../../ports/refusal.js'
 import type { CommitResult, Guard, Settlement } from '../../ports/settlement.js'
 import type { Connection } from './connection.js'
 import { type EncodedBatch, encodeBatch } from './encode.js'
+import { additionsOf, foreignTo } from './enlisted.js'
 import { Housekeeping } from './housekeeping.js'
 import type { Names } from './names.js'
 import { keepsInPostgres } from './refusal.js'
@@ -11,7 +12,7 @@ import { keepsInPostgres } from './refusal.js'
 /** So many settlements go into one statement: their places are numbered in twenty bits. */
 const MOST_AT_ONCE = 1_000
 
-const CALL = `select {schema}.commit_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
+const CALL = `select {schema}.commit_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
 
 /** Commits batches: through our own connections, or inside a transaction of the user. */
 export class Committer {
@@ -27,9 +28,31 @@ export class Committer {
     this.#housekeeping = new Housekeeping(connection)
   }
 
-  async commit(batch: readonly Settlement[], tx?: EnlistedTransaction): Promise<readonly CommitResult[]> {
+  /** `within`: a transaction of ours. */
+  async commit(batch: readonly Settlement[], within?: Queryable): Promise<readonly CommitResult[]> {
+    return this.#settled(
+      batch,
+      (settlement) => this.#refused(settlement),
+      (wave) => this.#send(wave, within),
+    )
+  }
+
+  /** Inside a transaction of the user, which only adds: see `sql/enlist.ts`. */
+  async enlist(batch: readonly Settlement[], tx: EnlistedTransaction): Promise<readonly CommitResult[]> {
+    return this.#settled(
+      batch,
+      (settlement) => this.#refused(settlement) ?? foreignTo(settlement),
+      (wave) => this.#add(wave, tx),
+    )
+  }
+
+  async #settled(
+    batch: readonly Settlement[],
+    refused: (settlement: Settlement) => CommitResult | undefined,
+    send: (wave: readonly Settlement[]) => Promise<readonly CommitResult[]>,
+  ): Promise<readonly CommitResult[]> {
     await this.#connection.in('native')
-    const results: (CommitResult | undefined)[] = batch.map((settlement) => this.#refused(settlement))
+    const results: (CommitResult | undefined)[] = batch.map(refused)
     const first = new Map<string, number>()
     // The same guard twice: the second answers what it would answer after the first. Where that may be a conflict, which
     // leaves everything as it was, only the database can tell.
@@ -42,10 +65,7 @@ export class Committer {
     })
     const sent = batch.map((_, i) => i).filter((i) => results[i] === undefined && same[i] === undefined)
     for (const wave of waves(sent, batch)) {
-      const answers = await this.#send(
-        wave.map((i) => batch[i]!),
-        tx,
-      )
+      const answers = await send(wave.map((i) => batch[i]!))
       for (const [place, i] of wave.entries()) results[i] = answers[place]
     }
     return batch.map((settlement, i): CommitResult => {
@@ -65,19 +85,26 @@ export class Committer {
     }
   }
 
-  async #send(batch: readonly Settlement[], tx: EnlistedTransaction | undefined): Promise<readonly CommitResult[]> {
-    await this.#names.learn(placesOf(batch))
-    const encoded = encodeBatch(batch, (queue, type) => this.#names.home(queue, type))
-    const now = this.#connection.now()
-    if (tx !== undefined) {
-      const { own: _, ...sent } = encoded
-      const call = `${quoteIdentifier(this.#connection.schema)}.commit_json`
-      return resultsFrom(await tx.callText(call, JSON.stringify({ now, ...sent })), batch, encoded)
-    }
+  async #send(batch: readonly Settlement[], within: Queryable | undefined): Promise<readonly CommitResult[]> {
+    const encoded = await this.#encode(batch)
     const { driver, sql } = await this.#connection.ready()
-    const [row] = await driver.query<[string]>(sql('commit', CALL, valuesOf(now, encoded)))
+    const [row] = await (within ?? driver).query<[string]>(
+      sql('commit', CALL, valuesOf(this.#connection.now(), encoded)),
+    )
     this.#housekeeping.ended(encoded.ends?.length ?? 0)
     return resultsFrom(row![0], batch, encoded)
+  }
+
+  async #add(batch: readonly Settlement[], tx: EnlistedTransaction): Promise<readonly CommitResult[]> {
+    const encoded = await this.#encode(batch)
+    const call = `${quoteIdentifier(this.#connection.schema)}.enlist`
+    const text = JSON.stringify({ now: this.#connection.now(), ...additionsOf(batch, encoded) })
+    return resultsFrom(await tx.callText(call, text), batch, encoded)
+  }
+
+  async #encode(batch: readonly Settlement[]): Promise<EncodedBatch> {
+    await this.#names.learn(placesOf(batch))
+    return encodeBatch(batch, (queue, type) => this.#names.home(queue, type))
   }
 }
 
@@ -96,7 +123,7 @@ function valuesOf(now: number | null, b: EncodedBatch): SqlValue[] {
       json(b.ends),
       json(b.moves),
     ],
-    ...[json(b.said), b.expects, json(b.gates), b.strangers, json(b.tells), b.looks, json(b.tags), json(b.ready)],
+    ...[json(b.said), b.expects, json(b.gates), json(b.tells), b.looks, json(b.tags), json(b.ready)],
     json(b.rare),
   ]
 }
@@ -180,8 +207,8 @@ function touchedBy(settlement: Settlement): string[] {
 
 interface CommitReply {
   readonly kinds: string
-  readonly closed: readonly [s: number, groupId: string, value: string | null, watched: boolean][] | null
-  readonly conflicts:
+  readonly closed?: readonly [s: number, groupId: string, value: string | null, watched: boolean][] | null
+  readonly conflicts?:
     | readonly [s: number, groupId: string, value: string | null, final: boolean, version: number][]
     | null
 }

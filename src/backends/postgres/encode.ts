@@ -24,7 +24,6 @@ export interface EncodedBatch {
   readonly said: object[] | undefined
   readonly expects: boolean
   readonly gates: object[] | undefined
-  readonly strangers: string[] | undefined
   readonly tells: object[] | undefined
   readonly looks: string[] | undefined
   readonly tags: object[] | undefined
@@ -56,7 +55,6 @@ export function encodeBatch(
   const locks = new Set<string>()
   const touched = new Set<string>()
   const looks = new Set<string>()
-  const strangers = new Set<string>()
   const ready = new Map<string, Ms>()
   const own: (Folded | undefined)[] = batch.map(() => undefined)
   const ids: (string | null)[] = []
@@ -110,7 +108,6 @@ export function encodeBatch(
         start_at: item.startAt,
         input: item.input,
         delay: delayMs === Infinity ? null : wholeMs(delayMs),
-        gated: (item.gates?.length ?? 0) > 0,
         counted: effects.moves.has(groupId),
         alone: isAlone,
       }
@@ -174,16 +171,12 @@ export function encodeBatch(
     }
     for (const { key, holds, need, of, members } of effects.gates) {
       gates.push({ s, key, holds, need, of, members })
-      for (const member of members) {
-        locks.add(member)
-        strangers.add(member)
-      }
+      for (const member of members) locks.add(member)
     }
     for (const { key, member, ok } of effects.tells) tells.push({ s, key, member, ok })
   }
   const rare = encodeRare(batch, sorted, () => n++, locks)
   for (const groupId of touched) locks.add(groupId)
-  for (const { pushes } of sorted) for (const { item } of pushes) strangers.delete(item.id)
   const some = (rows: object[]) => (rows.length === 0 ? undefined : rows)
   const list = (set: Set<string>) => (set.size === 0 ? undefined : [...set])
   return {
@@ -200,7 +193,6 @@ export function encodeBatch(
     said: some(said),
     expects,
     gates: some(gates),
-    strangers: list(strangers),
     tells: some(tells),
     looks: list(looks),
     tags: some(tags),

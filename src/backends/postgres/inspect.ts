@@ -309,7 +309,7 @@ function listStatement(query: ItemQuery): { readonly name: string; readonly text
 
 /** What a list reads of a row: never its input, nor its history. */
 const ITEM_LISTED = `i.id, i.seq, i.home, i.group_id, i.priority, i.attempt, i.state, i.queue_at, i.start_at, i.run_at, i.rest,
-  i.lapses, i.crashes, i.progress, i.due_at, i.hold_by, i.hold_key, i.worker, i.lease_until, i.cancelled, i.fingerprint`
+  i.lapses, i.crashes, i.progress, i.due_at, i.hold_by, i.hold_key, i.worker, i.lease_until, i.cancelled, i.running, i.fingerprint`
 const FINISHED_LISTED = `f.id, f.seq, f.home, f.group_id, f.priority, f.attempt, f.state, f.queue_at, f.start_at, f.run_at, f.rest,
   f.lapses, f.crashes, f.progress, f.end_at, f.gone_at, f.ending, f.class, f.outcome, f.fingerprint`
 

@@ -1,7 +1,7 @@
 import { writeEndless } from '../../core/endless-json.js'
 import type { Ms } from '../../core/time.js'
 import { enlisted } from '../../drivers/postgres/index.js'
-import type { Ledger, Worker } from '../../ports/ledger.js'
+import type { LeaseWord, Ledger, Worker } from '../../ports/ledger.js'
 import { Claimer } from './claim.js'
 import { Committer } from './commit.js'
 import type { Connection } from './connection.js'
@@ -21,7 +21,7 @@ const SCHEDULES = 'select name, spec, next_at from {schema}.schedule where name 
 const PAUSED = 'select key from {schema}.pause where not is_over'
 const EXTEND = 'select {schema}.extend_leases($1, $2, $3, $4, $5, $6, $7, $8)'
 const LEAVE = 'delete from {schema}.worker where id = $1'
-const WATCH = 'select {schema}.watch_for($1, $2, $3)'
+const WATCH = 'select {schema}.watch_for($1, $2, $3, $4)'
 
 /** The native ledger: each call is one statement, and each settlement of a commit is atomic and fenced. */
 export function postgresLedger(connection: Connection, numbers: Names, signals: Signals, maxItemBytes: number): Ledger {
@@ -86,14 +86,14 @@ export function postgresLedger(connection: Connection, numbers: Names, signals: 
     watch: async (inbox, { ids, groups }) => {
       const { driver, sql } = await connection.ready()
       const storable = (texts: readonly string[]) => texts.filter((text) => !isUnstorable(text))
-      await driver.query(sql('watch', WATCH, [inbox, storable(ids), storable(groups)]))
+      await driver.query(sql('watch', WATCH, [connection.now(), inbox, storable(ids), storable(groups)]))
     },
     onReady: (wake) => signals.onReady(wake),
     onInbox: (inbox, hear) => signals.onInbox(inbox, hear),
     inspect: inspectSchema(connection),
     enlist: (tx) => {
       const transaction = enlisted(tx)
-      return { commit: (batch) => committer.commit(batch, transaction) }
+      return { commit: (batch) => committer.enlist(batch, transaction) }
     },
   }
 }
@@ -104,7 +104,7 @@ async function extend(
   leaseMs: Ms,
   me: Worker,
   maxProgressBytes: number,
-): Promise<readonly ('held' | 'lost' | 'cancelled')[]> {
+): Promise<readonly LeaseWord[]> {
   const { driver, sql } = await connection.ready()
   // One lease may be listed twice; the server updates a row once.
   const places = new Map<string, number>()
@@ -127,16 +127,19 @@ async function extend(
       connection.now(),
       sent.map(({ lease }) => lease.id),
       sent.map(({ lease }) => lease.token),
-      sent.map(({ started }) => started),
+      sent.map(({ running }) => running),
       progress,
       wholeMs(leaseMs),
       id,
       writeEndless(told),
     ]),
   )
-  const answers = new Map((JSON.parse(row![0]) as [number, boolean][]).map(([n, isCancelled]) => [n - 1, isCancelled]))
-  return placeOf.map((place) => {
-    const isCancelled = answers.get(place)
-    return isCancelled === undefined ? 'lost' : isCancelled ? 'cancelled' : 'held'
-  })
+  const { held: known, unknown } = JSON.parse(row![0]) as ExtendReply
+  const words = new Map([...(known ?? []), ...(unknown ?? [])].map(([n, word]) => [n - 1, word]))
+  return placeOf.map((place) => words.get(place) ?? 'lost')
+}
+
+interface ExtendReply {
+  readonly held?: readonly [place: number, word: LeaseWord][] | null
+  readonly unknown?: readonly [place: number, word: LeaseWord][] | null
 }

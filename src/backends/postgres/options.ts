@@ -87,13 +87,9 @@ export function resolveOptions(options: PostgresBackendOptions): ResolvedOptions
   }
   const clock = time === undefined ? systemClock : clockFrom(time)
   return Object.freeze({
-    connectionString:
-      connectionString === undefined ? undefined : stringOption(`${owner}.connectionString`, connectionString),
+    connectionString: addressOption(`${owner}.connectionString`, connectionString),
     pool,
-    listenConnectionString:
-      given.listenConnectionString === undefined
-        ? undefined
-        : stringOption(`${owner}.listenConnectionString`, given.listenConnectionString),
+    listenConnectionString: addressOption(`${owner}.listenConnectionString`, given.listenConnectionString),
     schema: checkIdentifier(`${owner}.schema`, given.schema === undefined ? 'millrace' : given.schema),
     maxConnections: integerOption(`${owner}.maxConnections`, given.maxConnections, { min: 1, default: 10 }),
     prepare: booleanOption(`${owner}.prepare`, given.prepare, true),
@@ -103,6 +99,16 @@ export function resolveOptions(options: PostgresBackendOptions): ResolvedOptions
     now: time === undefined ? () => null : () => Math.floor(clock.now()),
     clock,
   })
+}
+
+/** Checked here and not left to the driver: its error would quote the address, password included. */
+function addressOption(path: string, given: unknown): string | undefined {
+  if (given === undefined) return undefined
+  const address = stringOption(path, given)
+  // Without a host, `postgres://user@/database` leads to the socket of this machine.
+  const isAddress = !address.includes('://') || URL.canParse(address) || URL.canParse(address.replace('@/', '@host/'))
+  if (!isAddress) throw new OptionTypeError(path, "'postgres://user:password@host:port/database'", address)
+  return address
 }
 
 function warn(error: unknown): void {

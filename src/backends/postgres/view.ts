@@ -26,6 +26,7 @@ export interface ViewRow {
   readonly worker: string | null
   readonly lease_until: number | null
   readonly cancelled: string | null
+  readonly running: boolean | null
   readonly end_at: number | null
   readonly ending: Ending | null
   readonly class: FailureClass | null
@@ -40,7 +41,7 @@ export const ITEM_VIEW =
   `i.id, i.seq, q.name as queue_name, h.type, i.group_id, i.priority, i.attempt, i.state, i.queue_at, i.start_at,
   i.run_at, i.rest, i.lapses, i.crashes, i.progress, i.due_at,
   case when {is_held} then i.hold_by end as hold_by, case when {is_held} then i.hold_key end as hold_key,
-  i.worker, i.lease_until, i.cancelled, null::bigint as end_at, null::text as ending, null::text as class, null::text as outcome`.replaceAll(
+  i.worker, i.lease_until, i.cancelled, i.running, null::bigint as end_at, null::text as ending, null::text as class, null::text as outcome`.replaceAll(
     '{is_held}',
     `(i.state = 1 and coalesce(i.due_at > {now}, true)
     or i.state = 3 and exists (select from {schema}.pause p where p.key = i.hold_key and not p.is_over))`,
@@ -48,7 +49,7 @@ export const ITEM_VIEW =
 
 export const FINISHED_VIEW = `f.id, f.seq, q.name as queue_name, h.type, f.group_id, f.priority, f.attempt, f.state, f.queue_at,
   f.start_at, f.run_at, f.rest, f.lapses, f.crashes, f.progress, null::bigint, null::text, null::text, null::text, null::bigint, null::text,
-  f.end_at, f.ending, f.class, f.outcome`
+  null::boolean as running, f.end_at, f.ending, f.class, f.outcome`
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -84,6 +85,7 @@ export function viewFrom(row: ViewRow): ItemView {
   if (isRunning) {
     if (row.worker !== null) view.holder = row.worker
     if (row.lease_until !== null) view.leaseUntil = row.lease_until
+    view.running = row.running === true
   }
   if (row.run_at !== null) view.runAt = row.run_at
   if (row.end_at !== null) view.endAt = row.end_at

@@ -87,7 +87,6 @@ function claimedFrom(row: readonly Cell[], token: string, until: At): Claimed {
     crashes,
     deliveries,
     met,
-    started,
     cancelled,
   ] = row
   const claimed = {
@@ -96,7 +95,6 @@ function claimedFrom(row: readonly Cell[], token: string, until: At): Claimed {
     lapses: Number(lapses),
     crashes: Number(crashes),
     deliveries: Number(deliveries),
-    started: started === 1,
   }
   return {
     ...claimed,
@@ -109,7 +107,7 @@ function claimedFrom(row: readonly Cell[], token: string, until: At): Claimed {
 export function viewFrom(row: readonly Cell[]): ItemView {
   const [id, body, head, type, group, status, queue, ending, kind, holdBy, holdKey, dueAt, holder] = row
   const [until, runAt, result, error, endAt, progress, lapses, crashes, ...changed] = row.slice(13)
-  const [attempt, startAt, queueAt, redrives, cancelled] = changed
+  const [attempt, startAt, queueAt, redrives, cancelled, running] = changed
   const kept: Kept = [id!, body!, head!, type!, group!]
   const { input: _, ...envelope } = envelopeFrom(kept, attempt!, startAt!, queueAt!, redrives!)
   const view: Writable<ItemView> = {
@@ -127,6 +125,7 @@ export function viewFrom(row: readonly Cell[]): ItemView {
   if (holder !== null) view.holder = String(holder)
   if (until !== null) view.leaseUntil = Number(until)
   if (runAt !== null) view.runAt = Number(runAt)
+  if (running != null) view.running = running === 1
   if (result !== null) view.result = String(result)
   if (error !== null) view.error = String(error)
   if (endAt !== null) view.endAt = Number(endAt)

@@ -62,10 +62,10 @@ export function redisLedger(desk: Desk, signals: Signals): Ledger {
       // Once at least: a worker that holds nothing is heard of as well.
       for (let from = 0; from === 0 || from < held.length; from += MAX_LEASES) {
         const words: (string | number)[] = [...head]
-        for (const { lease, started, progress } of held.slice(from, from + MAX_LEASES)) {
+        for (const { lease, running, progress } of held.slice(from, from + MAX_LEASES)) {
           // The engine has checked the size and told its author; here it only must not pile up.
           const isKept = progress !== undefined && progress.length <= desk.maxItemBytes
-          words.push(lease.id, lease.token, started ? 1 : 0, isKept ? `=${toWellFormed(progress)}` : '')
+          words.push(lease.id, lease.token, running ? 1 : 0, isKept ? `=${toWellFormed(progress)}` : '')
         }
         answers += (await desk.run('extend', words)) as string
       }
@@ -114,9 +114,12 @@ export function redisLedger(desk: Desk, signals: Signals): Ledger {
 }
 
 function claimWords(ask: ClaimAsk, token: string): (string | number)[] {
-  const head = [token, msWord(ask.leaseMs) || '0', ask.worker, ask.startNow, STEP]
-  return [...head, ...ask.from.flatMap(({ queue, max }) => [queue, Math.min(MAX_LEASES, Math.max(0, Math.floor(max)))])]
+  const head = [token, msWord(ask.leaseMs) || '0', ask.worker, STEP, ask.rooms?.length ?? '']
+  const rooms = ask.rooms?.flatMap(({ types, max }) => [atMost(MAX_LEASES, max), types.length, ...types]) ?? []
+  return [...head, ...rooms, ...ask.from.flatMap(({ queue, max }) => [queue, atMost(MAX_LEASES, max)])]
 }
+
+const atMost = (most: number, asked: number): number => Math.min(most, Math.max(0, Math.floor(asked)))
 
 /** What keeps a settlement from being sent: one that makes no sense must not take its neighbours with it. */
 function stoppedBy(settlement: Settlement, maxItemBytes: number, words: BatchWords): CommitResult | undefined {

@@ -71,7 +71,8 @@ function addressOf(given: RedisBackendOptions): RedisAddress {
   }
   if (url === undefined && options === undefined)
     throw new OptionError(`${OWNER}.url`, 'an address (or give options, cluster or a client)', undefined)
-  if (url !== undefined && !/^rediss?:\/\/./.test(url))
+  // Not left to the driver: its error would quote the address, password included.
+  if (url !== undefined && !(/^rediss?:\/\/./.test(url) && URL.canParse(url)))
     throw new OptionTypeError(`${OWNER}.url`, "'redis://host:port' or 'rediss://host:port'", url)
   return { ...(url === undefined ? {} : { url }), ...(options === undefined ? {} : { options }) }
 }

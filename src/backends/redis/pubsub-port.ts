@@ -15,6 +15,8 @@ export function pubsubPort(desk: Desk): RedisPubSub {
     async publish(message: string): Promise<void> {
       if (typeof message !== 'string')
         throw new MillraceError('BAD_MESSAGE', `publish(message): it must be a string, got ${show(message)}.`)
+      // A subscriber in this process hears it, even if its subscription is still on the way to the server.
+      await desk.subscriptions.settled()
       const client = await desk.connection.ready()
       await desk.connection.within('a publish', client, client.publish(channel, message))
     },

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { type Clock, clockFrom, isClock, type Random } from '../../core/clock.js'
+import { type Clock, clockFrom, isClock, type Random, systemClock } from '../../core/clock.js'
 import { newToken } from '../../core/ids.js'
 import {
   booleanOption,
@@ -18,6 +18,8 @@ import { withHidden } from '../../ports/hidden.js'
 import { own } from '../../ports/native.js'
 import type { Backend, PubSub, Queue } from '../../ports/ports.js'
 import { enlistOn } from './enlist.js'
+import { leaseClockOf } from './lease-clock.js'
+import { Leases } from './leases.js'
 import { type Parts, sqliteLedger } from './ledger.js'
 import { ModeMark } from './mode.js'
 import { pubsubPort } from './pubsub.js'
@@ -31,7 +33,10 @@ import { prefixOption, tablesOf } from './tables.js'
 
 /** Options of `sqliteBackend`. */
 export interface SqliteBackendOptions {
-  /** The database file. Its directory has to exist; the file need not. Not on a network file system: locks fail there. */
+  /**
+   * The database file. Its directory has to exist; the file need not, and is then created for its owner alone (mode 0600). Not on a
+   * network file system: locks fail there.
+   */
   readonly file: string
   /**
    * `normal`: a power cut may take the last transactions, a crash of the process takes nothing. `full`: every accepted item
@@ -42,9 +47,12 @@ export interface SqliteBackendOptions {
   readonly prefix?: string
   /** False: the tables have to be there already, and are not changed. Default: true. */
   readonly migrate?: boolean
-  /** Epoch ms. Default: `Date.now`. All processes on one file must agree on it, as those of one machine do. */
+  /**
+   * Epoch ms. Default: `Date.now`. All processes on one file must agree on it, as those of one machine do. Leases are kept in the
+   * machine's monotonic time; with a function of your own they follow that function.
+   */
   readonly now?: (() => At) | Clock
-  /** A clock instead of `now`. */
+  /** A clock instead of `now`. One whose timers are not real (no `isReal`) also tells the time of leases, by `monotonic`. */
   readonly clock?: Clock
   /** Spreads the tries of processes that wait for each other. Default: `Math.random`. */
   readonly random?: Random
@@ -94,7 +102,8 @@ const OPTIONS = [
 export function sqliteBackend(options: SqliteBackendOptions): SqliteBackend {
   const given = optionsObject('sqliteBackend', options, OPTIONS)
   const file = fileOption(given.file)
-  const clock = clockOption(given)
+  const time = timeOption(given)
+  const clock = clockFrom(time)
   const prefix = prefixOption('sqliteBackend.prefix', given.prefix)
   const maxItemBytes = integerOption('sqliteBackend.maxItemBytes', given.maxItemBytes, {
     min: 1_024,
@@ -118,7 +127,8 @@ export function sqliteBackend(options: SqliteBackendOptions): SqliteBackend {
   })
   const signals = new Signals(connection, newToken())
   const sweeper = new Sweeper()
-  const parts: Parts = { connection, signals, sweeper, maxItemBytes, mode: new ModeMark(file) }
+  const leases = new Leases(() => leaseClockOf(time))
+  const parts: Parts = { connection, signals, sweeper, maxItemBytes, mode: new ModeMark(file), leases }
 
   const ports = new Map<string, SqliteQueue>()
   const queues = new Map<Queue, string>()
@@ -134,7 +144,7 @@ export function sqliteBackend(options: SqliteBackendOptions): SqliteBackend {
   const queue = named('default')
   const store = storePort(parts)
   const pubsub: PubSub = pubsubPort(parts)
-  const enlist = enlistOn({ file, tables, clock, signals, maxItemBytes })
+  const enlist = enlistOn({ file, tables, clock, leases, signals, maxItemBytes })
   own({ queues, pubsub, store, open: () => sqliteLedger(parts, enlist) })
   const close = (): Promise<void> => {
     signals.close()
@@ -156,13 +166,13 @@ function fileOption(file: unknown): string {
   return resolve(path)
 }
 
-function clockOption({ now, clock }: SqliteBackendOptions): Clock {
+function timeOption({ now, clock }: SqliteBackendOptions): (() => At) | Clock {
   if (now !== undefined && clock !== undefined)
     throw new OptionError('sqliteBackend.now', 'left out when `clock` is given, because both say what time it is', now)
-  const from = clock !== undefined ? clock : now !== undefined ? now : Date.now
+  const from = clock !== undefined ? clock : now !== undefined ? now : systemClock
   if (typeof from !== 'function' && !isClock(from))
     throw new OptionTypeError(`sqliteBackend.${clock === undefined ? 'now' : 'clock'}`, 'a function or a Clock', from)
-  return clockFrom(from)
+  return from
 }
 
 function checkName(name: unknown): void {

@@ -1,11 +1,13 @@
-import type { At } from '../../core/time.js'
+import type { At, Ms } from '../../core/time.js'
 import { readEnvelope } from '../../ports/envelope.js'
 import type { Claimed, Envelope } from '../../ports/item.js'
 import type { ClaimAsk, ClaimReply } from '../../ports/ledger.js'
+import { RoomsLeft, typesWithRoom } from '../../ports/rooms-left.js'
 import { withRest } from './columns.js'
 import { GateBook } from './gate-book.js'
 import { GroupBook } from './group-book.js'
 import type { Pass } from './item-effects.js'
+import type { Leases } from './leases.js'
 import { holdKey, type Paused, pausedNow } from './pauses.js'
 import { pushAll } from './push.js'
 import type { ReadyRow, Statements } from './sql.js'
@@ -24,6 +26,10 @@ interface Round {
   /** The tokens of this claim begin with it; each ends with the number of its item. */
   readonly token: string
   readonly now: At
+  readonly leases: Leases
+  /** The time of leases. */
+  readonly leaseNow: Ms
+  readonly rooms: RoomsLeft
   readonly told: Told
   readonly paused: Paused
   readonly items: Claimed[]
@@ -32,9 +38,19 @@ interface Round {
 }
 
 /** Leases what is ready, inside the caller's write transaction. */
-export function claimReady(sql: Statements, ask: ClaimAsk, token: string, now: At, told: Told): ClaimReply {
+export function claimReady(
+  sql: Statements,
+  ask: ClaimAsk,
+  token: string,
+  now: At,
+  leases: Leases,
+  told: Told,
+): ClaimReply {
   const paused = pausedNow(sql, now, told)
-  const round: Round = { sql, ask, token, now, told, paused, items: [], unreadable: [], crashed: [] }
+  const rooms = new RoomsLeft(ask.rooms)
+  const leaseNow = leases.now(sql)
+  const found = { items: [], unreadable: [], crashed: [] }
+  const round: Round = { sql, ask, token, now, leases, leaseNow, rooms, told, paused, ...found }
   let more = false
   let nextDueAt: At | undefined
   for (const { queue, max } of ask.from) {
@@ -43,7 +59,7 @@ export function claimReady(sql: Statements, ask: ClaimAsk, token: string, now: A
     promote(sql, queue, now, STEP)
     if (!paused.queues.has(queue)) {
       claimFrom(round, queue, max)
-      more ||= sql.anyReady.get(queue, queue, now, queue)?.[0] === 1
+      more ||= max > 0 && hasMore(round, queue)
     }
     const due = sql.nextDue.get(queue, now)?.[0]
     if (due != null && (nextDueAt === undefined || due < nextDueAt)) nextDueAt = due
@@ -58,34 +74,56 @@ export function claimReady(sql: Statements, ask: ClaimAsk, token: string, now: A
   }
 }
 
-/** Leases that have run out end; a run that had started has crashed. */
-function reclaim({ sql, now, crashed }: Round, queue: string): void {
-  const lapsed = sql.lapsed.all(queue, now, STEP)
+/** Leases that have run out end; what its last heartbeat said to be running has crashed. */
+function reclaim({ sql, leaseNow, crashed }: Round, queue: string): void {
+  const lapsed = sql.lapsed.all(queue, leaseNow, STEP)
   if (lapsed.length === 0) return
-  for (const [, , type, hasStarted] of lapsed) if (hasStarted === 1) crashed.push(type)
-  sql.reclaim.run(queue, now, STEP)
+  for (const [, , type, wasRunning] of lapsed) if (wasRunning === 1) crashed.push(type)
+  sql.reclaim.run(queue, leaseNow, STEP)
   moveTags(sql, lapsed, WAITING)
 }
 
+/** The same claim would find work again. Of what has only fallen due, or came as a body, the type is not asked: a claim sees to that. */
+function hasMore({ sql, now, ask }: Round, queue: string): boolean {
+  const types = typesWithRoom(ask.rooms)
+  if (types?.size === 0) return false
+  const head = types && sql.headType.get(queue)?.[0]
+  // Without rooms, and where nothing waits, the types make no difference.
+  if (types === undefined || head === undefined) return sql.anyReady.get(queue, queue, now, queue)?.[0] === 1
+  return types.has(head) || sql.anyReadyOf.get(queue, listOf(types), queue, now, queue)?.[0] === 1
+}
+
+/** A set of types as a statement takes it. */
+const listOf = (types: ReadonlySet<string>): string => JSON.stringify([...types])
+
 function claimFrom(round: Round, queue: string, max: number): void {
-  const { sql, ask, token, now, items } = round
-  if (!(max > 0)) return
-  const rows = readyRows(round, queue, max)
-  // Those that start at once come first, and are recorded as started by the claim itself.
-  const starting = Math.min(rows.length, Math.max(0, ask.startNow - items.length))
-  const until = now + ask.leaseMs
-  if (starting > 0) sql.lease.run(token, until, ask.worker, now, queue, starting)
-  if (starting < rows.length) sql.lease.run(token, until, ask.worker, null, queue, rows.length - starting)
-  for (const [i, row] of rows.entries()) {
-    items.push(claimed(row, queue, token, until, i < starting))
+  const { rooms } = round
+  for (let left = max; left > 0; ) {
+    const wanted = Math.min(left, rooms.total)
+    const rows = readyRows(round, queue, wanted)
+    const taken = rows.filter((row) => rooms.take(row[2]))
+    leaseRows(round, queue, taken)
+    // A room that became full on the way made others stay behind: what comes after them is looked for without its types.
+    if (rows.length < wanted || taken.length === rows.length) return
+    left -= taken.length
+  }
+}
+
+function leaseRows({ sql, ask, token, now, leaseNow, items }: Round, queue: string, rows: readonly ReadyRow[]): void {
+  if (rows.length === 0) return
+  const seqs = JSON.stringify(rows.map(([seq]) => seq))
+  sql.lease.run(token, leaseNow + ask.leaseMs, ask.worker, now, seqs)
+  for (const row of rows) {
+    items.push(claimed(row, queue, token, now + ask.leaseMs))
     if (row[16] & HAS_TAGS) sql.stateTags.run(ACTIVE, row[0])
   }
 }
 
-/** The first items of the queue, once those of paused types that stand before them have been set aside. */
-function readyRows({ sql, paused }: Round, queue: string, max: number): ReadyRow[] {
+/** The first items of the queue that there is room for, once those of paused types that stand before them have been set aside. */
+function readyRows({ sql, rooms, paused }: Round, queue: string, max: number): ReadyRow[] {
+  if (rooms.areFull) return []
   for (let aside = 0; ; ) {
-    const rows = sql.ready.all(queue, max)
+    const rows = rooms.types === undefined ? sql.ready.all(queue, max) : readyOf(sql, queue, rooms.types, max)
     if (paused.types.size === 0) return rows
     const held = rows.filter((row) => paused.types.has(row[2]))
     if (held.length === 0) return rows
@@ -98,8 +136,25 @@ function readyRows({ sql, paused }: Round, queue: string, max: number): ReadyRow
   }
 }
 
+/**
+ * The walk passes over what there is no room for, however much that is. So it is only begun where an index knows that something
+ * can be found, and where the first of the queue are not all of these types, as they most often are.
+ */
+function readyOf(sql: Statements, queue: string, types: ReadonlySet<string>, max: number): ReadyRow[] {
+  const head = sql.headType.get(queue)?.[0]
+  if (head === undefined) return []
+  const hasRoomForHead = types.has(head)
+  if (hasRoomForHead) {
+    const rows = sql.ready.all(queue, max)
+    if (rows.every((row) => types.has(row[2]))) return rows
+  }
+  const list = listOf(types)
+  if (!hasRoomForHead && sql.anyWaitingOf.get(queue, list)?.[0] !== 1) return []
+  return sql.readyOf.all(queue, list, max)
+}
+
 /** The row was read before it was leased: the lease adds one to fence and deliveries. */
-function claimed(row: ReadyRow, queue: string, token: string, until: At, started: boolean): Claimed {
+function claimed(row: ReadyRow, queue: string, token: string, until: At): Claimed {
   const [seq, id, type, groupId, priority, attempt, queueAt, startAt, input, rest, waiter, fence, lapses, crashes] = row
   const named: Envelope = { id, type, groupId, input, queueAt, startAt, attempt, priority }
   const item = {
@@ -107,7 +162,6 @@ function claimed(row: ReadyRow, queue: string, token: string, until: At, started
     envelope: waiter === null && rest === null ? named : withRest(named, waiter, rest),
     lapses,
     crashes,
-    started,
     deliveries: row[14] + 1,
   }
   const [met, cancelled] = [row[15], row[17]]
@@ -120,10 +174,11 @@ function claimed(row: ReadyRow, queue: string, token: string, until: At, started
 }
 
 /** Bodies that came through the plain queue become items; what is no envelope is reported and removed. */
-function adoptBodies({ sql, now, told, unreadable }: Round, queue: string): void {
+function adoptBodies({ sql, now, leases, told, unreadable }: Round, queue: string): void {
   const bodies = sql.foreignBodies.all(queue, STEP)
   if (bodies.length === 0) return
-  const pass: Pass = { sql, now, told, groups: new GroupBook(sql, now, told), gates: new GateBook(sql, now, told) }
+  const groups = new GroupBook(sql, now, told)
+  const pass: Pass = { sql, now, leases, told, groups, gates: new GateBook(sql, now, told) }
   for (const [seq, body, dueAt] of bodies) {
     sql.deleteMessage.run(seq)
     const item = readEnvelope(body)

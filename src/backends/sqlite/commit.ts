@@ -6,6 +6,7 @@ import type { CommitResult, Effect, Settlement } from '../../ports/settlement.js
 import { GateBook } from './gate-book.js'
 import { DAY, GroupBook } from './group-book.js'
 import { applyToItem, type ItemEffect, type Pass, present } from './item-effects.js'
+import type { Leases } from './leases.js'
 import { freePaused } from './pauses.js'
 import { pushAll } from './push.js'
 import type { ItemRow, Statements } from './sql.js'
@@ -40,12 +41,13 @@ export function commitBatch(
   sql: Statements,
   batch: readonly Settlement[],
   now: At,
+  leases: Leases,
   maxItemBytes: number,
   told: Told,
 ): CommitResult[] {
   const groups = new GroupBook(sql, now, told)
   const gates = new GateBook(sql, now, told)
-  const pass: Pass = { sql, now, told, groups, gates }
+  const pass: Pass = { sql, now, leases, told, groups, gates }
   const results = batch.map((settlement, index) => commitOne(pass, settlement, index, maxItemBytes))
   gates.close()
   for (const { groupId, value, isWatched, settlement } of groups.close()) {

@@ -6,6 +6,7 @@ import { overSqlite } from '../../drivers/sqlite/open.js'
 import type { Ledger } from '../../ports/ledger.js'
 import type { CommitResult } from '../../ports/settlement.js'
 import { commitBatch } from './commit.js'
+import type { Leases } from './leases.js'
 import type { Signals } from './signals.js'
 import { prepareStatements, type Statements } from './sql.js'
 import type { Tables } from './tables.js'
@@ -17,6 +18,7 @@ interface EnlistOptions {
   readonly file: string
   readonly tables: Tables
   readonly clock: Clock
+  readonly leases: Leases
   readonly signals: Signals
   readonly maxItemBytes: number
 }
@@ -26,7 +28,7 @@ interface EnlistOptions {
  * done before `commit` returns its promise, because a transaction of better-sqlite3 ends with the function it wraps. This
  * process and others notice by the change of the file, as they notice each other.
  */
-export function enlistOn({ file, tables, clock, signals, maxItemBytes }: EnlistOptions): Enlist {
+export function enlistOn({ file, tables, clock, leases, signals, maxItemBytes }: EnlistOptions): Enlist {
   const known = new WeakMap<object, { readonly db: SqliteDatabase; readonly sql: Statements }>()
   const statementsOf = (tx: unknown) => {
     const found = typeof tx === 'object' && tx !== null ? known.get(tx) : undefined
@@ -45,7 +47,7 @@ export function enlistOn({ file, tables, clock, signals, maxItemBytes }: EnlistO
         if (!db.inTransaction) throw badTransaction('it is not inside a transaction')
         const now = clock.now()
         const told = new Told()
-        const results = commitBatch(sql, batch, now, maxItemBytes, told)
+        const results = commitBatch(sql, batch, now, leases, maxItemBytes, told)
         // Later would be too late: the transaction would commit without it.
         for (const result of results) if (result.kind === 'refused') throw refused(result)
         signals.leaveWord(sql, told, now)

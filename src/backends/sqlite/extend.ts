@@ -2,12 +2,13 @@ import { writeEndless } from '../../core/endless-json.js'
 import type { At, Ms } from '../../core/time.js'
 import { isWellFormed } from '../../core/well-formed.js'
 import type { Lease } from '../../ports/item.js'
-import type { Worker } from '../../ports/ledger.js'
+import type { LeaseWord, Worker } from '../../ports/ledger.js'
+import type { Leases } from './leases.js'
 import type { Statements } from './sql.js'
 
 export interface Held {
   readonly lease: Lease
-  readonly started: boolean
+  readonly running: boolean
   readonly progress?: string
 }
 
@@ -19,17 +20,19 @@ export function extendLeases(
   me: Worker,
   maxProgressBytes: number,
   now: At,
-): ('held' | 'lost' | 'cancelled')[] {
+  leases: Leases,
+): LeaseWord[] {
   const settings = me.settings === undefined ? null : writeEndless(me.settings)
   sql.putWorker.run(me.id, me.host, me.version, JSON.stringify(me.types), JSON.stringify(me.queues), settings, now)
-  return held.map(({ lease, started, progress }) => {
+  const until = leases.now(sql) + leaseMs
+  return held.map(({ lease, running, progress }) => {
     const found = sql.heldRow.get(lease.id, lease.token)
     if (found === undefined) return 'lost'
     const [seq, cancelled] = found
     // The engine has checked the size and told its author; here it only must not pile up.
     const told =
       progress !== undefined && progress.length <= maxProgressBytes && isWellFormed(progress) ? progress : null
-    sql.extendItem.run(now + leaseMs, Number(started), now, told, seq)
+    sql.extendItem.run(until, Number(running), told, seq)
     return cancelled === null ? 'held' : 'cancelled'
   })
 }

@@ -1,7 +1,7 @@
 import { readEndless } from '../../core/endless-json.js'
 import { MillraceError } from '../../core/error.js'
 import type { FailureClass } from '../../core/failure.js'
-import type { At } from '../../core/time.js'
+import type { At, Ms } from '../../core/time.js'
 import type { SqliteConnection } from '../../drivers/sqlite/connection.js'
 import type { Attempt } from '../../ports/item.js'
 import type { Counted, Inspect, ItemQuery, ItemView, WorkerSettings } from '../../ports/ledger.js'
@@ -10,6 +10,7 @@ import { countOf } from './count.js'
 import { failuresOf } from './failures.js'
 import { flowOf } from './flow.js'
 import { homesOf } from './homes.js'
+import type { Leases } from './leases.js'
 import type { AttemptRow, Statements } from './sql.js'
 import { HAS_ATTEMPTS } from './states.js'
 import { straysOf } from './strays.js'
@@ -24,7 +25,7 @@ const PROMOTED = 5_000
 const FORGOTTEN_AFTER = 3_600_000
 
 /** What people can ask. The newest arrivals of a list come first. */
-export function inspectOn(connection: SqliteConnection<Statements>): Inspect {
+export function inspectOn(connection: SqliteConnection<Statements>, leases: Leases): Inspect {
   /** What is due is waiting, also before a claim has come by. */
   const upToDate = async (steps = 1): Promise<void> => {
     for (let step = 0; step < steps; step += 1) {
@@ -41,7 +42,7 @@ export function inspectOn(connection: SqliteConnection<Statements>): Inspect {
     async list(query) {
       const cursor = cursorOf(query)
       await upToDate()
-      return connection.readTogether((sql, now) => page(sql, query, cursor, now))
+      return connection.readTogether((sql, now) => page(sql, query, cursor, now, leases))
     },
     async count(query) {
       await upToDate(Number.POSITIVE_INFINITY)
@@ -57,7 +58,7 @@ export function inspectOn(connection: SqliteConnection<Statements>): Inspect {
     },
     strays(ask) {
       const cursor = cursorOf(ask)
-      return connection.readTogether((sql, now) => straysOf(sql, cursor, ask.limit, now))
+      return connection.readTogether((sql, now) => straysOf(sql, cursor, ask.limit, now, leases))
     },
     attempts: (id) => connection.readTogether((sql, now) => attemptsOf(sql, id, now)),
     async counts() {
@@ -107,7 +108,14 @@ function queuesWithLater(sql: Statements): string[] {
   return queues
 }
 
-function page(sql: Statements, query: ItemQuery, from: number, now: At): Awaited<ReturnType<Inspect['list']>> {
+function page(
+  sql: Statements,
+  query: ItemQuery,
+  from: number,
+  now: At,
+  leases: Leases,
+): Awaited<ReturnType<Inspect['list']>> {
+  const leaseEnd = leases.reader(sql, now)
   const items: ItemView[] = []
   const chunk = Math.min(query.limit + 1, MAX_SCANNED)
   let cursor = from
@@ -117,7 +125,7 @@ function page(sql: Statements, query: ItemQuery, from: number, now: At): Awaited
     for (const seq of seqs) {
       if (items.length >= query.limit || scanned >= MAX_SCANNED) return { items, next: String(cursor) }
       cursor = seq
-      const view = fitting(sql, query, seq, now)
+      const view = fitting(sql, query, seq, now, leaseEnd)
       if (view === undefined) scanned += 1
       else items.push(view)
     }
@@ -163,9 +171,15 @@ function listedIn(
   return found
 }
 
-function fitting(sql: Statements, query: ItemQuery, seq: number, now: At): ItemView | undefined {
+function fitting(
+  sql: Statements,
+  query: ItemQuery,
+  seq: number,
+  now: At,
+  leaseEnd: (until: Ms) => At,
+): ItemView | undefined {
   const row = sql.viewBySeq.get(seq)
-  const view = row === undefined ? undefined : viewOf(row, now)
+  const view = row === undefined ? undefined : viewOf(row, now, leaseEnd)
   if (row === undefined || view === undefined) return undefined
   const { envelope } = view
   const fits =

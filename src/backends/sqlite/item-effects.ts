@@ -7,6 +7,7 @@ import type { Effect } from '../../ports/settlement.js'
 import { restOf, withRest } from './columns.js'
 import type { GateBook } from './gate-book.js'
 import type { GroupBook } from './group-book.js'
+import type { Leases } from './leases.js'
 import type { ItemRow, Statements } from './sql.js'
 import {
   ALONE,
@@ -31,6 +32,7 @@ export type ItemEffect = Of<'recordAttempt' | 'retryAt' | 'release' | 'finish' |
 export interface Pass {
   readonly sql: Statements
   readonly now: At
+  readonly leases: Leases
   readonly told: Told
   readonly groups: GroupBook
   readonly gates: GateBook

@@ -7,6 +7,7 @@ import { commitBatch } from './commit.js'
 import type { Enlist } from './enlist.js'
 import { extendLeases } from './extend.js'
 import { inspectOn } from './inspect.js'
+import type { Leases } from './leases.js'
 import type { ModeMark } from './mode.js'
 import type { Signals } from './signals.js'
 import type { Statements } from './sql.js'
@@ -22,6 +23,7 @@ export interface Parts {
   readonly sweeper: Sweeper
   readonly maxItemBytes: number
   readonly mode: ModeMark
+  readonly leases: Leases
 }
 
 /** Writes, sweeps a little, leaves word for other processes, and tells our own listeners once it is written. */
@@ -43,7 +45,7 @@ export async function writeAndTell<T>(
 
 /** The native ledger of the SQLite backend: each verb is one transaction, which it shares with the others of its turn. */
 export function sqliteLedger(parts: Parts, enlist: Enlist): Ledger {
-  const { connection, signals, sweeper, maxItemBytes, mode } = parts
+  const { connection, signals, sweeper, maxItemBytes, mode, leases } = parts
   return {
     atomic: true,
     limits: Object.freeze({ maxItemBytes, maxDelayMs: Number.POSITIVE_INFINITY }),
@@ -54,28 +56,29 @@ export function sqliteLedger(parts: Parts, enlist: Enlist): Ledger {
       const token = `${newToken()}.`
       const reply = await writeAndTell(parts, (sql, now, told) => {
         mode.say(sql, 'native')
-        return claimReady(sql, ask, token, now, told)
+        return claimReady(sql, ask, token, now, leases, told)
       })
       const removed = sweeper.takeUntold()
       return removed === 0 ? reply : { ...reply, removed }
     },
     extend: (held, leaseMs, me) =>
-      connection.write((sql, now) => extendLeases(sql, held, durationOf(leaseMs), me, maxItemBytes, now)),
+      connection.write((sql, now) => extendLeases(sql, held, durationOf(leaseMs), me, maxItemBytes, now, leases)),
     leave: (worker) => connection.write((sql) => void sql.dropWorker.run(worker)),
     commit: async (batch) => {
       if (batch.length === 0) return []
       return writeAndTell(parts, (sql, now, told) => {
         mode.say(sql, 'native')
-        return commitBatch(sql, batch, now, maxItemBytes, told)
+        return commitBatch(sql, batch, now, leases, maxItemBytes, told)
       })
     },
     read: (ids) =>
-      connection.readTogether((sql, now) =>
-        ids.map((id) => {
+      connection.readTogether((sql, now) => {
+        const leaseEnd = leases.reader(sql, now)
+        return ids.map((id) => {
           const row = sql.view.get(id)
-          return row === undefined ? undefined : viewOf(row, now)
-        }),
-      ),
+          return row === undefined ? undefined : viewOf(row, now, leaseEnd)
+        })
+      }),
     groups: (ids) =>
       connection.readTogether((sql, now) =>
         ids.map((id) => {
@@ -109,7 +112,7 @@ export function sqliteLedger(parts: Parts, enlist: Enlist): Ledger {
       }),
     onReady: (wake) => signals.onReady(wake),
     onInbox: (inbox, hear) => signals.onInbox(inbox, hear),
-    inspect: inspectOn(connection),
+    inspect: inspectOn(connection, leases),
     enlist,
   }
 }

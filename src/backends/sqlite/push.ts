@@ -32,7 +32,7 @@ export function pushAll(
 }
 
 /** False: the id exists. */
-function insert({ sql, now, gates, told }: Pass, push: Of<'push'>, isAlone: boolean): boolean {
+function insert({ sql, now, leases, gates, told }: Pass, push: Of<'push'>, isAlone: boolean): boolean {
   const { item, queue, heldBy } = push
   const delayMs = Math.max(0, push.delayMs)
   const dueAt = delayMs === Number.POSITIVE_INFINITY ? null : now + delayMs
@@ -64,7 +64,7 @@ function insert({ sql, now, gates, told }: Pass, push: Of<'push'>, isAlone: bool
     hold?.key ?? null,
     flags,
     heldBy?.token ?? null,
-    heldBy === undefined ? null : now + heldBy.leaseMs,
+    heldBy === undefined ? null : leases.now(sql) + heldBy.leaseMs,
     heldBy?.worker ?? null,
     heldBy === undefined ? null : now,
     heldBy === undefined ? 0 : 1,

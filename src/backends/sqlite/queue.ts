@@ -27,14 +27,16 @@ const RECLAIM_STEP = 1_000
 
 /** A queue by its name: leases, delays, dedupe keys and priorities in one table, shared by all processes on the file. */
 export function queuePort(parts: Parts, queue: string): SqliteQueue {
-  const { connection, mode } = parts
+  const { connection, mode, leases } = parts
   const push = (sql: Statements, now: At, told: Told, body: string, options: PushOptions): void => {
     const dueAt = now + delayOf(options.delay)
     const { priority = 0, dedupeKey } = options
     if (sql.push.run(queue, body, priority, dueAt, dedupeKey ?? null) > 0) told.nudge(queue, dueAt)
   }
-  const heartbeat = (sql: Statements, now: At, { handle }: PulledWork, visibility: Ms): boolean =>
-    typeof handle === 'string' && sql.heartbeat.run(now + delayOf(visibility), handle, queue) > 0
+  const heartbeats = (sql: Statements, pulled: readonly PulledWork[], visibility: Ms): boolean[] => {
+    const until = leases.now(sql) + delayOf(visibility)
+    return pulled.map(({ handle }) => typeof handle === 'string' && sql.heartbeat.run(until, handle, queue) > 0)
+  }
 
   const port = {
     async push(body: string, options: PushOptions = {}): Promise<void> {
@@ -45,17 +47,18 @@ export function queuePort(parts: Parts, queue: string): SqliteQueue {
       const token = newToken()
       return connection.write((sql, now) => {
         mode.say(sql, 'plain')
-        sql.reclaimMessages.run(queue, now, RECLAIM_STEP)
+        const leaseNow = leases.now(sql)
+        sql.reclaimMessages.run(now, queue, leaseNow, RECLAIM_STEP)
         if (!(max > 0)) return []
         return sql.readyMessages.all(queue, now, Math.floor(max)).map(([seq, body, attempt]) => {
           const handle = `${token}.${seq}`
-          sql.leaseMessage.run(handle, now + delayOf(visibility), seq)
+          sql.leaseMessage.run(handle, leaseNow + delayOf(visibility), seq)
           return { body, handle, attempt }
         })
       })
     },
     heartbeat: (pulled: PulledWork, visibility: Ms): Promise<boolean> =>
-      connection.write((sql, now) => heartbeat(sql, now, pulled, visibility)),
+      connection.write((sql) => heartbeats(sql, [pulled], visibility)[0] === true),
     async ack({ handle }: PulledWork): Promise<void> {
       if (typeof handle === 'string') await connection.write((sql) => sql.ack.run(handle, queue))
     },
@@ -63,7 +66,7 @@ export function queuePort(parts: Parts, queue: string): SqliteQueue {
       if (typeof handle !== 'string') return
       await writeAndTell(parts, (sql, now, told) => {
         const dueAt = delay !== undefined && delay > 0 ? now + delay : null
-        if (sql.fail.run(dueAt, handle, queue) > 0) told.nudge(queue, dueAt ?? now)
+        if (sql.fail.run(dueAt, now, handle, queue) > 0) told.nudge(queue, dueAt ?? now)
       })
     },
     async deadLetter(body: string, error: string): Promise<void> {
@@ -88,7 +91,7 @@ export function queuePort(parts: Parts, queue: string): SqliteQueue {
       })
     },
     heartbeatMany: (pulled: readonly PulledWork[], visibility: Ms): Promise<boolean[]> =>
-      connection.write((sql, now) => pulled.map((one) => heartbeat(sql, now, one, visibility))),
+      connection.write((sql) => heartbeats(sql, pulled, visibility)),
     dead: (): Promise<readonly DeadLetter[]> =>
       connection.read((sql) => sql.deadLetters.all(queue).map(([body, error, at]) => ({ body, error, at }))),
   }

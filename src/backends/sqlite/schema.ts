@@ -9,6 +9,8 @@ export function schemaOf(t: Tables, prefix: string): SchemaPlan {
       { version: 1, minReader: 1, sql: first(t) },
       // Programs of the version before go on working: they name the columns that they write.
       { version: 2, minReader: 1, sql: second(t) },
+      // Programs of the version before wrote wall time into leases: theirs would never end here, and ours at once there.
+      { version: 3, minReader: 3, sql: third(t) },
     ],
   }
 }
@@ -216,4 +218,9 @@ create index ${t.named('item_failures')} on ${t.item} (fingerprint, class, type,
   where state = 6 and fingerprint is not null;
 create index ${t.named('item_stray')} on ${t.item} (seq)
   where (state = 4 and lease_until is null) or (state in (1, 2, 3) and wake_at is null and hold_by is null);
+`
+
+/** Leases in the time of the lease clock (leases.ts), and whether the last heartbeat of a lease said that its handler runs. */
+const third = (t: Tables): string => `
+alter table ${t.item} add column is_running integer not null default 0;
 `

@@ -74,6 +74,7 @@ export type ViewRow = readonly [
   goneAt: number | null,
   fingerprint: string | null,
   cancelled: string | null,
+  isRunning: number,
 ]
 
 export type AttemptRow = readonly [
@@ -95,9 +96,13 @@ export type Statements = ReturnType<typeof prepareStatements>
 /** So much of what others have left is read in one look; a full page is followed by another. */
 export const SIGNALS_AT_ONCE = 1_000
 
+const READY =
+  'seq, id, type, group_id, priority, attempt, queue_at, start_at, input, rest, waiter, fence, lapses, crashes, deliveries, ' +
+  'gate_met, flags, cancelled'
+
 const VIEW =
   'id, type, group_id, queue_at, start_at, attempt, priority, waiter, rest, queue, state, due_at, hold_by, hold_key, worker, ' +
-  'lease_until, run_at, ending, class, outcome, end_at, progress, lapses, crashes, gone_at, fingerprint, cancelled'
+  'lease_until, run_at, ending, class, outcome, end_at, progress, lapses, crashes, gone_at, fingerprint, cancelled, is_running'
 
 /**
  * Every statement by its name, with the index that it relies on. Parameters are positional, in the order of the text. A limit is
@@ -132,11 +137,15 @@ export const statementTexts = (t: Tables) => ({
     update ${t.item} set state = ?, wake_at = ?, attempt = ?, due_at = ?, start_at = ?, deliveries = 0, settled_by = coalesce(token, settled_by),
                     token = null, lease_until = null, worker = null, run_at = null, hold_by = null, hold_key = null
     where seq = ?`,
-  /** Without a delay it keeps its due time, and hence its place. */
+  /**
+   * Without a delay it keeps its due time, and hence its place. What was due when it was handed out is due, also if the time of
+   * day has been set back since.
+   */
   releaseItem: `
-    update ${t.item} set state = case when due_at > ? then case when ? then 3 when attempt > 1 then 2 else 1 end else 0 end,
-                    wake_at = case when due_at > ? then due_at end,
-                    hold_by = case when due_at > ? then ? end, hold_key = case when due_at > ? then ? end,
+    update ${t.item} set state = case when due_at > max(?, coalesce(run_at, 0)) then case when ? then 3 when attempt > 1 then 2 else 1 end else 0 end,
+                    wake_at = case when due_at > max(?, coalesce(run_at, 0)) then due_at end,
+                    hold_by = case when due_at > max(?, coalesce(run_at, 0)) then ? end,
+                    hold_key = case when due_at > max(?, coalesce(run_at, 0)) then ? end,
                     due_at = coalesce(due_at, ?), settled_by = coalesce(token, settled_by), token = null,
                     lease_until = null, worker = null, run_at = null
     where seq = ? returning due_at, state`,
@@ -234,11 +243,11 @@ export const statementTexts = (t: Tables) => ({
   // ── claim ──
   /** By item_leased. */
   lapsed: `
-    select seq, flags, type, run_at is not null from ${t.item} where queue = ? and state = 4 and lease_until <= ?
+    select seq, flags, type, is_running from ${t.item} where queue = ? and state = 4 and lease_until <= ?
     order by lease_until limit +?`,
   /** By item_leased: the same rows. The item keeps its due time and hence its place. */
   reclaim: `
-    update ${t.item} set state = 0, lapses = lapses + 1, crashes = crashes + (run_at is not null),
+    update ${t.item} set state = 0, lapses = lapses + 1, crashes = crashes + is_running,
                     token = null, lease_until = null, worker = null, run_at = null
     where seq in (select seq from ${t.item} where queue = ? and state = 4 and lease_until <= ? order by lease_until limit +?)`,
   /** By item_later. */
@@ -249,25 +258,35 @@ export const statementTexts = (t: Tables) => ({
     where seq in (select seq from ${t.item} where queue = ? and wake_at <= ? order by wake_at limit +?)`,
   /** By item_ready. */
   ready: `
-    select seq, id, type, group_id, priority, attempt, queue_at, start_at, input, rest, waiter, fence, lapses, crashes,
-           deliveries, gate_met, flags, cancelled
-    from ${t.item} where queue = ? and state = 0 order by priority desc, due_at, seq limit +?`,
-  /** By item_ready: the same rows as `ready` with the same queue and limit. With `returning` it was no quicker. */
+    select ${READY} from ${t.item} where queue = ? and state = 0 order by priority desc, due_at, seq limit +?`,
+  /** By item_ready. */
+  headType: `select type from ${t.item} where queue = ? and state = 0 order by priority desc, due_at, seq limit 1`,
+  /** By item_ready, too: another index would know the types, and then have to sort. */
+  readyOf: `
+    select ${READY} from ${t.item} indexed by ${t.named('item_ready')}
+    where queue = ? and state = 0 and type in (select value from json_each(?)) order by priority desc, due_at, seq limit +?`,
+  /** By item_listed, however much of other types there is. */
+  anyWaitingOf: `
+    select exists (select 1 from ${t.item} where state = 0 and queue = ? and type in (select value from json_each(?)))`,
+  /** By seq. A claim reads first and writes then: with `returning` it was no quicker. */
   lease: `
-    update ${t.item} set state = 4, token = ? || seq, lease_until = ?, worker = ?, run_at = ?, fence = fence + 1,
+    update ${t.item} set state = 4, token = ? || seq, lease_until = ?, worker = ?, run_at = ?, is_running = 0, fence = fence + 1,
                     deliveries = deliveries + 1
-    where seq in (select seq from ${t.item} where queue = ? and state = 0 order by priority desc, due_at, seq limit +?)`,
+    where seq in (select value from json_each(?))`,
   /** By item_ready and item_later. */
   anyReady: `
     select exists (select 1 from ${t.item} where queue = ? and state = 0)
         or exists (select 1 from ${t.item} where queue = ? and wake_at <= ?)
         or exists (select 1 from ${t.message} where queue = ? and token is null)`,
+  /** By item_listed, item_later and message_ready. */
+  anyReadyOf: `
+    select exists (select 1 from ${t.item} where state = 0 and queue = ? and type in (select value from json_each(?)))
+        or exists (select 1 from ${t.item} where queue = ? and wake_at <= ?)
+        or exists (select 1 from ${t.message} where queue = ? and token is null)`,
   anyDue: `select exists (select 1 from ${t.item} where queue = ? and wake_at <= ?)`,
   nextDue: `select min(wake_at) from ${t.item} where queue = ? and wake_at > ?`,
   extendItem: `
-    update ${t.item} set lease_until = ?, run_at = case when ? then coalesce(run_at, ?) else run_at end,
-                    progress = coalesce(?, progress)
-    where seq = ?`,
+    update ${t.item} set lease_until = ?, is_running = ?, progress = coalesce(?, progress) where seq = ?`,
   heldRow: `select seq, cancelled from ${t.item} where id = ? and token = ?`,
 
   // ── pauses ──
@@ -402,9 +421,9 @@ export const statementTexts = (t: Tables) => ({
   // ── the plain queue port ──
   push: `
     insert into ${t.message} (queue, body, priority, due_at, dedupe_key) values (?, ?, ?, ?, ?) on conflict do nothing`,
-  /** By message_leased. */
+  /** By message_leased. What was handed out was due, and stays so if the time of day has been set back since; so with `fail`. */
   reclaimMessages: `
-    update ${t.message} set token = null, lease_until = null, delivery = delivery + 1
+    update ${t.message} set token = null, lease_until = null, delivery = delivery + 1, due_at = min(due_at, ?)
     where seq in (select seq from ${t.message} where queue = ? and token is not null and lease_until <= ? limit +?)`,
   /** By message_ready. */
   readyMessages: `
@@ -415,7 +434,7 @@ export const statementTexts = (t: Tables) => ({
   heartbeat: `update ${t.message} set lease_until = ? where token = ? and queue = ?`,
   ack: `delete from ${t.message} where token = ? and queue = ?`,
   fail: `
-    update ${t.message} set token = null, lease_until = null, delivery = delivery + 1, due_at = coalesce(?, due_at)
+    update ${t.message} set token = null, lease_until = null, delivery = delivery + 1, due_at = coalesce(?, min(due_at, ?))
     where token = ? and queue = ?`,
   deadLetter: `insert into ${t.dead_letter} (queue, body, error, at) values (?, ?, ?, ?)`,
   deadLetters: `select body, error, at from ${t.dead_letter} where queue = ? order by seq`,
@@ -428,9 +447,15 @@ export const statementTexts = (t: Tables) => ({
     select seq, body, due_at from ${t.message} where queue = ? and token is null order by priority desc, due_at, seq limit +?`,
   deleteMessage: `delete from ${t.message} where seq = ?`,
 
-  // ── the store port: by the primary key ──
+  // ── what is true of the whole file ──
   mode: `select value from ${t.setting} where name = 'mode'`,
   sayMode: `insert into ${t.setting} (name, value) values ('mode', ?) on conflict do nothing`,
+  boot: `select value from ${t.setting} where name = 'boot'`,
+  sayBoot: `insert into ${t.setting} (name, value) values ('boot', ?) on conflict do update set value = excluded.value`,
+  endItemLeases: `update ${t.item} set lease_until = ? where state = 4 and lease_until is not null`,
+  endMessageLeases: `update ${t.message} set lease_until = ? where token is not null`,
+
+  // ── the store port: by the primary key ──
   get: `select value, gone_at from ${t.kv} where key = ? and (gone_at is null or gone_at > ?)`,
   set: `
     insert into ${t.kv} (key, value, gone_at) values (?, ?, ?)
@@ -467,7 +492,7 @@ interface Rows {
   gatesHolding: readonly [string]
   anyMember: readonly [number]
   gatesOf: readonly [string]
-  lapsed: readonly [seq: number, flags: number, type: string, hasStarted: number]
+  lapsed: readonly [seq: number, flags: number, type: string, wasRunning: number]
   due: readonly [seq: number, flags: number]
   paused: readonly [seq: number, flags: number]
   log: readonly [at: number, who: string, why: string, what: string]
@@ -475,6 +500,10 @@ interface Rows {
   input: readonly [input: string, goneAt: number | null]
   ready: ReadyRow
   anyReady: readonly [number]
+  headType: readonly [string]
+  readyOf: ReadyRow
+  anyWaitingOf: readonly [number]
+  anyReadyOf: readonly [number]
   anyDue: readonly [number]
   nextDue: readonly [number | null]
   heldRow: readonly [number, string | null]
@@ -530,6 +559,7 @@ interface Rows {
   size: readonly [number]
   foreignBodies: readonly [seq: number, body: string, dueAt: number]
   mode: readonly [string]
+  boot: readonly [string]
   get: readonly [value: string, goneAt: number | null]
 }
 

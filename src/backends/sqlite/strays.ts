@@ -1,5 +1,6 @@
 import type { At } from '../../core/time.js'
 import type { Inspect, ItemView } from '../../ports/ledger.js'
+import type { Leases } from './leases.js'
 import type { Statements, ViewRow } from './sql.js'
 import { viewOf } from './view.js'
 
@@ -9,11 +10,13 @@ export function straysOf(
   below: number,
   limit: number,
   now: At,
+  leases: Leases,
 ): Awaited<ReturnType<NonNullable<Inspect['strays']>>> {
   const rows = sql.strays.all(below, limit + 1)
   const shown = rows.slice(0, limit)
+  const leaseEnd = leases.reader(sql, now)
   const items = shown.flatMap((row): readonly ItemView[] => {
-    const view = viewOf(row.slice(0, -1) as unknown as ViewRow, now)
+    const view = viewOf(row.slice(0, -1) as unknown as ViewRow, now, leaseEnd)
     return view === undefined ? [] : [view]
   })
   const last = shown.at(-1)?.at(-1)

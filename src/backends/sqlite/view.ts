@@ -1,5 +1,5 @@
 import type { FailureClass } from '../../core/failure.js'
-import type { At } from '../../core/time.js'
+import type { At, Ms } from '../../core/time.js'
 import type { Ending, EnvelopeHead, Hold } from '../../ports/item.js'
 import type { ItemView } from '../../ports/ledger.js'
 import { withRest } from './columns.js'
@@ -8,8 +8,8 @@ import { statusOf } from './states.js'
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** The item as people and waiters see it. Undefined: its time is over. */
-export function viewOf(row: ViewRow, now: At): ItemView | undefined {
+/** The item as people and waiters see it. `leaseEnd` puts the end of a lease into wall time. Undefined: its time is over. */
+export function viewOf(row: ViewRow, now: At, leaseEnd: (until: Ms) => At): ItemView | undefined {
   const [id, type, groupId, queueAt, startAt, attempt, priority, waiter, rest, queue, state, dueAt, holdBy, holdKey] =
     row
   const [worker, leaseUntil, runAt, ending, klass, outcome, endAt, progress, lapses, crashes, goneAt] = row.slice(
@@ -40,7 +40,10 @@ export function viewOf(row: ViewRow, now: At): ItemView | undefined {
     if (dueAt !== null) view.dueAt = dueAt
   }
   if (worker !== null) view.holder = worker
-  if (leaseUntil !== null) view.leaseUntil = leaseUntil
+  if (leaseUntil !== null) {
+    view.leaseUntil = leaseEnd(leaseUntil)
+    view.running = row[27] === 1
+  }
   if (runAt !== null) view.runAt = runAt
   if (status === 'success' && outcome !== null) view.result = outcome
   if (status === 'dead' && outcome !== null) view.error = outcome

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
+import { safeAddress } from '../../core/secrets.js'
 import { didYouMean, UsageError } from '../usage-error.js'
-import { safeAddress } from './secrets.js'
 
 /** Which backend is meant, read from what a person typed. */
 export type Address =

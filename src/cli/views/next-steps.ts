@@ -20,6 +20,7 @@ export async function stepsOf(code: ReasonCode, id: string, ops: Ops): Promise<r
         ['cancel', id],
       ]
     case 'running':
+    case 'taken':
       return [['cancel', id]]
     case 'gate': {
       const [first] = (await ops.item(id))?.waitsFor ?? []
@@ -41,7 +42,6 @@ export async function stepsOf(code: ReasonCode, id: string, ops: Ops): Promise<r
     case 'unknown':
     case 'completed':
     case 'cancelled':
-    case 'taken':
     case 'stopping':
     case 'limit':
     case 'deadline':

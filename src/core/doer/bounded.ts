@@ -105,7 +105,7 @@ export function boundedDoer(owner: string, options: BoundedDoerOptions, pending:
       }
     },
     done: () => (running === 0 ? Promise.resolve() : whenIdle.wait()),
-    startable: () => max - running,
+    concurrency: max,
     onAvailable: whenAvailable.subscribe,
   }
 }

@@ -13,7 +13,8 @@ export interface DoerTaskOptions {
 /**
  * Decides how many tasks may be held and which one runs next.
  *
- * A doer of your own needs the first three methods; `onAvailable` saves an engine from asking again and again.
+ * A doer of your own needs the first three methods; `onAvailable` saves an engine from asking again and again, and with
+ * `concurrency` a handler that waits for other work lends its place meanwhile.
  */
 export interface Doer {
   /** How many more tasks it would like to have. Asked before work is pulled for it. */
@@ -25,11 +26,8 @@ export interface Doer {
   do(task: () => Promise<void>, options?: DoerTaskOptions): void
   /** Resolves when nothing is running or waiting; at once where that is so already. */
   done(): Promise<void>
-  /**
-   * How many tasks given now would start at once, rather than wait for a place. Absent: not known, and an engine then counts
-   * as begun only what has really begun.
-   */
-  startable?(): number
+  /** How many tasks run at once at most. `Infinity`: there is no limit. Absent: not known, and places are not lent. */
+  readonly concurrency?: number
   /** Calls `listener` whenever `available()` rises from 0. Returns an unsubscribe. */
   onAvailable?(listener: () => void): () => void
 }

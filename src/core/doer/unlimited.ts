@@ -29,7 +29,7 @@ export function unlimitedDoer(options?: UnlimitedDoerOptions): Doer {
       startSoon(task, settled)
     },
     done: () => (running === 0 ? Promise.resolve() : whenIdle.wait()),
-    startable: () => Infinity,
+    concurrency: Infinity,
     onAvailable: () => NEVER,
   }
 }

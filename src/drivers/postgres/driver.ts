@@ -226,6 +226,8 @@ function watched(pool: PgPoolLike): PgPoolLike {
   if (watchedPools.has(pool)) return pool
   watchedPools.add(pool)
   pool.on('error', () => undefined)
+  // From its first moment: one that breaks between its connection and its first use is not idle yet.
+  pool.on('connect', heard)
   return pool
 }
 

@@ -7,7 +7,7 @@ import type { PgQuery } from './pg-library.js'
  * first row is a text. So little can be had from every library.
  */
 export interface EnlistedTransaction {
-  /** `call` is a function with one text parameter: `"schema".commit_json`. */
+  /** `call` is a function with one text parameter: `"schema".enlist`. */
   callText(call: string, argument: string): Promise<string>
 }
 

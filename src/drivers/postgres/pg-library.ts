@@ -22,6 +22,7 @@ export interface PgQuery {
 export interface PgPoolLike {
   connect(): Promise<PgClientLike>
   on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'connect', listener: (client: PgClientLike) => void): unknown
   end(): Promise<void>
 }
 

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs'
 import type { Ms } from '../../core/time.js'
 import { isBetterSqlite3, loadBetterSqlite3, openBetterSqlite3, overBetterSqlite3 } from './better-sqlite3.js'
 import type { SqliteDatabase } from './database.js'
@@ -26,6 +27,7 @@ export function openSqlite(file: string, options: OpenSqliteOptions): SqliteData
   const open = chooseDriver(options)
   let db: SqliteDatabase | undefined
   try {
+    createPrivately(file)
     db = open(file)
     db.pragma(`busy_timeout = ${options.busyMs}`)
     if (db.pragma('journal_mode') !== 'wal') db.pragma('journal_mode = wal')
@@ -36,6 +38,19 @@ export function openSqlite(file: string, options: OpenSqliteOptions): SqliteData
   } catch (error) {
     db?.close()
     throw isBusy(error) ? error : new SqliteOpenError(file, error)
+  }
+}
+
+/**
+ * What is not there yet is made for its owner alone: it holds inputs and results. SQLite gives the files beside it the same
+ * permissions. A file that is there keeps those that it has.
+ */
+function createPrivately(file: string): void {
+  if (file === ':memory:' || file === '') return
+  try {
+    closeSync(openSync(file, 'ax', 0o600))
+  } catch {
+    // It is there already, or cannot be made: the library says what is wrong.
   }
 }
 

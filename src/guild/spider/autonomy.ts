@@ -2,6 +2,7 @@ import { errorMessage } from '../../core/error-text.js'
 import { newToken } from '../../core/ids.js'
 import { OptionError, OptionTypeError } from '../../core/options.js'
 import type { Ms } from '../../core/time.js'
+import { Turns } from '../../core/turns.js'
 import { CancelledError, ShutdownDeadlineError } from '../../source/loop/errors.js'
 import type { WorkSystem } from '../../work/create-work.js'
 import { defineWork } from '../../work/define-work.js'
@@ -70,11 +71,13 @@ export class Autonomy {
   #cancelHeard: (() => void) | undefined
   /** Items that this process knows to be in the work system. */
   readonly #seen = new Set<string>()
+  readonly #turns: Turns
   /** When it looks after all items again. */
   #lookAt: Ms = 0
 
   constructor(floor: Floor) {
     this.#floor = floor
+    this.#turns = new Turns(floor.clock)
     this.engineWork = defineWork(
       'spider.engine',
       (input: EngineItem, ctx): Promise<WorkResult<void, void>> => this.#run(input, ctx),
@@ -150,9 +153,8 @@ export class Autonomy {
     try {
       while (this.#isAsked && this.#work !== undefined) {
         this.#isAsked = false
-        while (this.#work !== undefined && (await this.#step())) {
-          // One thing after the other, until there is nothing left.
-        }
+        // One thing after the other, until there is nothing left. On a store in memory none of it waits for anything outside.
+        while (this.#work !== undefined && (await this.#step())) await this.#turns.due()
       }
       pauseMs = await this.#untilDue()
     } catch (error) {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.js'
 import { keepAlive } from '../../core/keep-alive.js'
 import type { Ms } from '../../core/time.js'
+import { Turns } from '../../core/turns.js'
 import type { StacksWarning } from './api.js'
 import type { Outbox, OutboxEntry } from './backend.js'
 import { isConflict } from './errors.js'
@@ -45,6 +46,7 @@ const MAX_PAUSE_MS: Ms = 1_000
  */
 export class DurablePump {
   readonly #options: DurablePumpOptions
+  readonly #turns: Turns
   #running: Promise<void> | undefined
   #isAsked = false
   #isStopped = false
@@ -55,6 +57,7 @@ export class DurablePump {
 
   constructor(options: DurablePumpOptions) {
     this.#options = options
+    this.#turns = new Turns(options.clock)
   }
 
   get watcher(): DurableWatcher {
@@ -177,6 +180,7 @@ export class DurablePump {
         if (!(await lease.isHeld())) return false
         if (!(await this.#handle(entry))) break
         cursor = entry.seq
+        await this.#turns.due()
         const isLate = clock.monotonic() - savedAt >= SAVE_EVERY_MS
         if (isLate && entry !== told.at(-1) && !(await save(true))) return false
       }

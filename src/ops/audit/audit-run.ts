@@ -184,7 +184,6 @@ export class AuditRun {
           from: [{ queue: one.mend.queue, max: 0 }],
           leaseMs: 1_000,
           worker: `ops:${newId()}`,
-          startNow: 0,
         })
         const [view] = await ledger.read([one.id])
         if (view?.status === 'running') continue

@@ -116,7 +116,15 @@ async function erase(desk: Desk, state: StoredState, { closes }: Parts): Promise
   const { id } = state
   const one = standIn(desk, state)
   const run = runOfState(state)
-  const traces = [keys.result(id), keys.error(id), keys.plan(id), keys.progress(id), keys.crash(id), keys.cancel(id)]
+  const traces = [
+    keys.result(id),
+    keys.error(id),
+    keys.plan(id),
+    keys.progress(id),
+    keys.crash(id),
+    keys.idle(id),
+    keys.cancel(id),
+  ]
   if (hasEnded(state.status)) {
     await allDone([...traces, keys.settled(id, run), keys.enqueued(id, run)].map((key) => store.remove(key)))
     await store.remove(keys.state(id))

@@ -73,7 +73,6 @@ export async function handOut(
     // Put-backs and lapses look the same to a plain queue: only lapses of runs that had started are known.
     lapses: one.crashes,
     crashes: one.crashes,
-    started: false,
     deliveries: pulled.attempt,
     ...(gate === undefined ? {} : { gate }),
   }

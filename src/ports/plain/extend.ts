@@ -1,6 +1,7 @@
 import { MillraceError } from '../../core/error.js'
 import type { Ms } from '../../core/time.js'
 import type { Lease } from '../item.js'
+import type { LeaseWord } from '../ledger.js'
 import { begin } from './begin.js'
 import { type Outcome, outcomeOf } from './call.js'
 import { type Desk, keptFor } from './desk.js'
@@ -10,29 +11,27 @@ import { type Entry, entry } from './plain-store.js'
 
 interface Asked {
   readonly lease: Lease
-  readonly started: boolean
+  readonly running: boolean
   readonly progress?: string
 }
-
-type Extended = 'held' | 'lost' | 'cancelled'
 
 /**
  * Heartbeats: the queue's lease, the token that keeps other deliveries away, and the sign of life. What fails for one lease
  * fails for no other, and a lease stays ours until its whole length has passed without a word from the queue.
  */
-export async function extend(desk: Desk, asked: readonly Asked[], leaseMs: Ms): Promise<readonly Extended[]> {
+export async function extend(desk: Desk, asked: readonly Asked[], leaseMs: Ms): Promise<readonly LeaseWord[]> {
   const known = asked.map(({ lease }) => desk.leases.find(lease))
   // Not waited for: the queue must hear at once, whatever the store is doing.
   void begin(
     desk,
-    asked.filter(({ started }) => started).map(({ lease }) => lease),
+    asked.filter(({ running }) => running).map(({ lease }) => lease),
   )
   const all = known.filter((held) => held !== undefined)
   const beats = heartbeats(all, leaseMs)
   return Promise.all(
-    asked.map(async ({ progress }, i) => {
+    asked.map(async (one, i) => {
       const held = known[i]
-      return held === undefined ? 'lost' : extendOne(desk, held, leaseMs, beats.get(held)!, progress)
+      return held === undefined ? 'lost' : extendOne(desk, held, leaseMs, beats.get(held)!, one)
     }),
   )
 }
@@ -42,8 +41,8 @@ async function extendOne(
   held: Held,
   leaseMs: Ms,
   beat: Promise<Outcome<boolean | void>>,
-  progress: string | undefined,
-): Promise<Extended> {
+  told: Asked,
+): Promise<LeaseWord> {
   const { store, clock } = desk
   const [answer, seen] = await Promise.all([
     beforeLapse(desk, held, beat),
@@ -58,8 +57,9 @@ async function extendOne(
     if (answer.value === false || (holder !== undefined && holder !== held.lease.token)) return lose(desk, held)
     held.heardMs = clock.monotonic()
     held.leaseMs = leaseMs
-    const shown = await beforeLapse(desk, held, outcomeOf(store.write(signsOfLife(desk, held, leaseMs, progress))))
+    const shown = await beforeLapse(desk, held, outcomeOf(store.write(signsOfLife(desk, held, leaseMs, told))))
     if (!shown.ok) desk.report(shown.error, 'queue')
+    else if (held.begun !== undefined) held.isIdle = !told.running
   }
   return cancelled === undefined ? 'held' : 'cancelled'
 }
@@ -71,17 +71,20 @@ async function signs({ keys, store }: Desk, held: Held): Promise<(string | undef
   return store.getAll([keys.cancel(id), ...(held.isMarked ? [keys.run(id)] : [])])
 }
 
-function signsOfLife(desk: Desk, held: Held, leaseMs: Ms, progress: string | undefined): readonly Entry[] {
+function signsOfLife(desk: Desk, held: Held, leaseMs: Ms, { running, progress }: Asked): readonly Entry[] {
   const { keys, clock } = desk
-  const { id, token } = held.lease
+  const { id, token, fence } = held.lease
+  // Beside the state, not in it: a settlement may be writing that just now.
+  const hasChanged = held.begun !== undefined && held.isIdle === running
   return [
     ...(held.isMarked ? [entry(keys.run(id), token, leaseMs)] : []),
     entry(keys.heartbeat(id), String(clock.now()), leaseMs),
+    ...(hasChanged ? [entry(keys.idle(id), running ? '' : String(fence), keptFor(desk))] : []),
     ...(progress === undefined ? [] : [entry(keys.progress(id), progress, keptFor(desk))]),
   ]
 }
 
-function lose(desk: Desk, held: Held): Extended {
+function lose(desk: Desk, held: Held): LeaseWord {
   desk.leases.drop(held)
   return 'lost'
 }

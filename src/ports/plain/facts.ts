@@ -20,6 +20,7 @@ export async function readFacts(desk: Desk, envelope: Envelope, isTypePaused: Pr
     state,
     plan: readPlan(planText),
     isSettled: settled !== undefined,
+    isIdle: state?.status === 'running' && (await store.get(keys.idle(id))) === String(state.marks?.fence),
     hasResult: isUnsure && (await store.get(keys.result(id))) !== undefined,
     isHeldElsewhere: isHeld(desk, id, state, holder),
     cancelled,

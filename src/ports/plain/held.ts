@@ -30,12 +30,24 @@ export interface Held {
   begun: Promise<void> | undefined
   /** `run:<id>` carries our token. */
   isMarked: boolean
+  /** `idle:<id>` says that its handler no longer runs. */
+  isIdle: boolean
   /** The outcome that stands in the store: from now on it may be completed by anybody, and undone by nobody. */
   decided: 'finish' | 'park' | 'retryAt' | undefined
 }
 
-export function held(given: Omit<Held, 'progress' | 'lookedMs' | 'runAt' | 'begun' | 'isMarked' | 'decided'>): Held {
-  const nothing = { lookedMs: 0, runAt: undefined, begun: undefined, isMarked: false, decided: undefined }
+/** What a lease begins without. */
+type Later = 'progress' | 'lookedMs' | 'runAt' | 'begun' | 'isMarked' | 'isIdle' | 'decided'
+
+export function held(given: Omit<Held, Later>): Held {
+  const nothing = {
+    lookedMs: 0,
+    runAt: undefined,
+    begun: undefined,
+    isMarked: false,
+    isIdle: false,
+    decided: undefined,
+  }
   return { ...given, ...nothing, progress: new Progress() }
 }
 

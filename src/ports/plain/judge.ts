@@ -12,6 +12,8 @@ export interface Facts {
   readonly isSettled: boolean
   /** `result:<id>` is there; only looked at for a success that has not settled. */
   readonly hasResult: boolean
+  /** The last heartbeat of the run on record said that its handler no longer ran; only looked at while the state says `running`. */
+  readonly isIdle: boolean
   /** A delivery that is alive, here or elsewhere, holds the item. */
   readonly isHeldElsewhere: boolean
   readonly cancelled: string | undefined
@@ -31,7 +33,7 @@ export type Ruling =
   | { readonly kind: 'cancel'; readonly reason: string }
   | { readonly kind: 'paused' }
   | { readonly kind: 'early'; readonly byMs: Ms }
-  /** `hasCrashed`: an earlier run of this try started and never ended. */
+  /** `hasCrashed`: an earlier run of this try was under way when it was last heard of, and never ended. */
   | { readonly kind: 'run'; readonly hasCrashed: boolean; readonly gate?: string }
 
 /** An arrival less than this before its time is on time: clocks differ. */
@@ -55,7 +57,7 @@ export function judge(facts: Facts): Ruling {
   const byMs = envelope.startAt - now
   // A held item comes when its gate says so, and one whose deadline has passed expires now, whatever its time.
   if (gate === undefined && !isPast && byMs > TOLERANCE_MS) return { kind: 'early', byMs }
-  const hasCrashed = current?.status === 'running' && current.attempt === envelope.attempt
+  const hasCrashed = current?.status === 'running' && current.attempt === envelope.attempt && !facts.isIdle
   return { kind: 'run', hasCrashed, ...(gate === undefined ? {} : { gate }) }
 }
 

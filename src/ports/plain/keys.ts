@@ -34,6 +34,8 @@ export interface Keys {
   undone(token: string): string
   /** The token of the delivery that is running. Lives as long as the lease. */
   run(id: string): string
+  /** The fence of the lease whose handler no longer runs, while its outcome waits to be written: its lapse is no crash. */
+  idle(id: string): string
   crash(id: string): string
   gate(key: string): string
   /** How many members have ended, and how many of them well. */
@@ -76,6 +78,7 @@ export function keysOf(prefix: string): Keys {
     enqueued: (id, run) => `${prefix}enq:${run}:${id}`,
     undone: (token) => `${prefix}undone:${token}`,
     run: (id) => `${prefix}run:${id}`,
+    idle: (id) => `${prefix}idle:${id}`,
     crash: (id) => `${prefix}crash:${id}`,
     gate: (key) => `${prefix}gate:${key}`,
     gateEnded: (key) => `${prefix}gate-ended:${key}`,

@@ -27,6 +27,7 @@ import { readView } from './views.js'
  *
  * What is weaker than a native ledger:
  * - a settlement is not atomic, only resumable: others may see the first half of it for a moment;
+ * - a queue delivers any type: `rooms` of a claim are not kept, and the engine gives back what it has no room for;
  * - a lost lease is noticed by the queue's heartbeat or by the marks of the next holder, looked at before the first write;
  * - a handler runs again when its process dies before its outcome was written, and a dead letter may then be buried twice;
  * - without `incrementOnce`, a crash between a marker and its count leaves the count unmoved, and its group open;

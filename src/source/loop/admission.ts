@@ -1,5 +1,6 @@
 import type { Maybe, Ms } from '../../core/time.js'
 import type { Deliveries, Delivery } from './delivery.js'
+import type { Held } from './stages.js'
 
 /**
  * Carries a run: executes it and settles it. Resolves when all of it is settled; `executed` is called as soon as the
@@ -9,12 +10,16 @@ export type Carry<D> = (deliveries: Deliveries<D>, executed?: () => void) => Pro
 
 /** Lanes, doers, batchers, pause and back-pressure are policies behind these verbs. */
 export interface Admission<D> {
-  /** How many to pull now; back-pressure answers with a pause, which only a stop cuts short. */
-  appetite(): Maybe<number | { readonly askAgainInMs: Ms }>
+  /**
+   * How many to pull now, beside what is held already, and no more than there are leases left to keep alive; back-pressure answers with a pause, which only a stop cuts short.
+   */
+  appetite(held: Held, leasesLeft: number): Maybe<number | { readonly askAgainInMs: Ms }>
   /** A full doer or an unknown type answers with a give-back. */
   offer(delivery: Delivery<D>): 'taken' | { readonly giveBackAfterMs: Ms }
   /** Hands the policy what it calls when a run's turn has come. Once, before the first offer. */
   attach(carry: Carry<D>): void
+  /** Something that was held has left the loop. */
+  left?(delivery: Delivery<D>): void
   /** Calls `wake` when the appetite rises from 0. */
   onRoom(wake: () => void): () => void
   /** Nothing more will come: partial batches run now. */

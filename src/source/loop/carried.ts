@@ -1,4 +1,5 @@
 import type { Delivery } from './delivery.js'
+import { Stages } from './stages.js'
 
 interface Waiter {
   readonly isOver: () => boolean
@@ -9,6 +10,8 @@ interface Waiter {
 export class Carried<D> {
   readonly #deliveries = new Set<Delivery<D>>()
   readonly #waiters = new Set<Waiter>()
+  /** How far each of them has come: a delivery that is made for this run counts itself here. */
+  readonly stages = new Stages()
 
   get size(): number {
     return this.#deliveries.size
@@ -27,7 +30,7 @@ export class Carried<D> {
   }
 
   delete(delivery: Delivery<D>): void {
-    this.#deliveries.delete(delivery)
+    if (this.#deliveries.delete(delivery)) delivery.uncount()
     if (this.#waiters.size > 0) this.tell()
   }
 

@@ -1,6 +1,7 @@
 import { LazySignal } from '../../core/lazy-signal.js'
 import type { Ms } from '../../core/time.js'
 import { LeaseLostError } from './errors.js'
+import type { Stage, Stages } from './stages.js'
 
 /** Where a delivery stands in the loop. It is left exactly once, by being settled, given back, lost or abandoned. */
 export type DeliveryState = 'held' | 'settled' | 'lost' | 'returned' | 'abandoned'
@@ -12,18 +13,64 @@ export class Delivery<D> extends LazySignal {
   leasedAt: Ms
   /** Monotonic time of the fetch. */
   readonly pulledAt: Ms
-  started = false
+  /** Monotonic time at which the backend was asked to extend its lease. Undefined: no answer is awaited. */
+  askedMs: Ms | undefined = undefined
+  /** Its handler has been called. It may be started before that: what it needs first is being seen to. */
+  hasBegun = false
+  /** The call that extends its lease at this moment. */
+  extending: Promise<unknown> | undefined = undefined
+  /** A call that was to extend its lease hung, and it has not been extended since. */
+  hasHung = false
+  /** Why its lease could not be extended the last time it failed. */
+  beatError: unknown = undefined
   state: DeliveryState = 'held'
   /** How often its settlement has been tried, the present try included. */
   settleTries = 0
   /** Hears of every reason to stop. The signal itself keeps the first one only. */
   onAbort: ((reason: unknown) => void) | undefined = undefined
 
-  constructor(item: D, now: Ms, leasedAt: Ms = now) {
+  #stage: Stage = 'waiting'
+  /** The counts that it moves in, for as long as a run of the loop holds it. */
+  #counts: Stages | undefined
+
+  constructor(item: D, now: Ms, leasedAt: Ms = now, counts?: Stages) {
     super()
     this.item = item
     this.leasedAt = leasedAt
     this.pulledAt = now
+    this.#counts = counts
+    if (counts !== undefined) counts.waiting += 1
+  }
+
+  get started(): boolean {
+    return this.#stage !== 'waiting'
+  }
+
+  /** Its handler has been called and has not ended. */
+  get isRunning(): boolean {
+    return this.hasBegun && (this.#stage === 'running' || this.#stage === 'lent')
+  }
+
+  /** Its handler has ended: what is left is to write down what came of it. */
+  get hasEnded(): boolean {
+    return this.#stage === 'ended'
+  }
+
+  moveTo(stage: Stage): void {
+    // A handler that outlives its run has no say any more.
+    if (this.#stage === 'ended') return
+    const counts = this.#counts
+    if (counts !== undefined) {
+      counts[this.#stage] -= 1
+      counts[stage] += 1
+    }
+    this.#stage = stage
+  }
+
+  /** The run of the loop holds it no longer, and counts it no more. */
+  uncount(): void {
+    if (this.#counts !== undefined) this.#counts[this.#stage] -= 1
+    this.#counts = undefined
   }
 
   override abort(reason: unknown): void {

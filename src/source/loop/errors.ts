@@ -12,6 +12,18 @@ export class LeaseLostError extends MillraceError {
   }
 }
 
+/** A heartbeat was not answered before the next one was due. */
+export class HeartbeatTimeoutError extends MillraceError {
+  constructor(afterMs: number) {
+    super(
+      'HEARTBEAT_TIMEOUT',
+      `The backend did not answer a heartbeat within ${Math.round(afterMs)} ms. The leases are asked for again; those that ` +
+        'cannot be extended in time are lost, and their work runs again. Look at the connection to the backend and its load.',
+      { facts: { afterMs: Math.round(afterMs) } },
+    )
+  }
+}
+
 /** The reason of `signal` when somebody cancelled the item that is running. */
 export class CancelledError extends MillraceError {
   /** What whoever cancelled it gave as the reason, where that is known already. */

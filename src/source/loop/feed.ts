@@ -1,5 +1,6 @@
 import type { LazySignal } from '../../core/lazy-signal.js'
 import type { At, Maybe, Ms } from '../../core/time.js'
+import type { LeaseWord } from '../../ports/ledger.js'
 import type { Delivery } from './delivery.js'
 
 /** What one pull brought. */
@@ -11,12 +12,6 @@ export interface Pulled<D> {
   /** Monotonic time at which they were asked for: their leases may be as old as that. Default: as old as the answer. */
   readonly askedMs?: Ms
 }
-
-/**
- * What a heartbeat learnt of a lease. `cancelled`: still ours, but somebody asked for the run to stop. `unknown`: this
- * one could not be asked about.
- */
-export type LeaseWord = 'held' | 'lost' | 'cancelled' | 'unknown'
 
 /**
  * Where deliveries come from and go back to, `D` being what is carried and `R` what a run of it yields. A stream's
@@ -34,6 +29,11 @@ export interface Feed<D, R> {
     readonly ms: Ms
     /** How often. Default: a third of `ms`. */
     readonly everyMs?: Ms
+    /**
+     * The backend itself decides about an outcome that comes after its lease. So an outcome is offered to it however late, and
+     * only what still runs is lost when the lease is over.
+     */
+    readonly isGuarded?: boolean
     extend(deliveries: readonly Delivery<D>[]): Promise<readonly LeaseWord[]>
   }
   /** Tells when there is something to pull. May be lost; the idle poll is the net. */

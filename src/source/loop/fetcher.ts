@@ -1,5 +1,6 @@
 import { isDrained } from '../../core/stream-errors.js'
 import type { Ms } from '../../core/time.js'
+import type { Turns } from '../../core/turns.js'
 import type { Admission } from './admission.js'
 import type { Feed, Pulled } from './feed.js'
 import { GivenBack } from './given-back.js'
@@ -13,29 +14,29 @@ export type FetchEnd = { readonly kind: 'stopped' | 'drained' } | { readonly kin
 const STOPPED: FetchEnd = Object.freeze({ kind: 'stopped' })
 const DRAINED: FetchEnd = Object.freeze({ kind: 'drained' })
 
+/** What the fetcher asks the rest of its run. */
+export interface FetcherSide<D> {
+  /** What the policy wants, beside what is held. */
+  readonly appetite: () => ReturnType<Admission<D>['appetite']>
+  /** Offers what was pulled to the policy, and says whether any of it was taken. */
+  readonly admit: (pulled: Pulled<D>) => boolean
+  readonly turns: Turns
+}
+
 /** The fetching half of a run: asks the policy how much it wants, and the feed for that much. */
 export class Fetcher<D, R> {
   readonly #o: LoopOptions
   readonly #watch: Observer<D, R>
   readonly #feed: Feed<D, R>
-  readonly #by: Admission<D>
-  readonly #admit: (pulled: Pulled<D>) => boolean
+  readonly #side: FetcherSide<D>
   readonly #wake: Wake
   readonly #givenBack: GivenBack
 
-  /** `admit` offers what was pulled to the policy, and says whether any of it was taken. */
-  constructor(
-    options: LoopOptions,
-    watch: Observer<D, R>,
-    feed: Feed<D, R>,
-    by: Admission<D>,
-    admit: (pulled: Pulled<D>) => boolean,
-  ) {
+  constructor(options: LoopOptions, watch: Observer<D, R>, feed: Feed<D, R>, side: FetcherSide<D>) {
     this.#o = options
     this.#watch = watch
     this.#feed = feed
-    this.#by = by
-    this.#admit = admit
+    this.#side = side
     this.#wake = new Wake(options.clock)
     this.#givenBack = new GivenBack(() => options.clock.now())
   }
@@ -65,6 +66,7 @@ export class Fetcher<D, R> {
     // Whoever started the run gets to finish its sentence before the feed is asked for the first time.
     await Promise.resolve()
     while (!stopping.aborted) {
+      await this.#side.turns.due()
       this.#wake.reset()
       const asked = this.#appetite()
       const appetite = isLater(asked) ? await asked : asked
@@ -83,7 +85,8 @@ export class Fetcher<D, R> {
       try {
         const pulled = await this.#feed.pull(appetite, stopping)
         failures = 0
-        isWorthAnotherLook = this.#admit(pulled) && pulled.more
+        const took = this.#side.admit(pulled)
+        isWorthAnotherLook = pulled.more && (took || pulled.items.length === 0)
       } catch (error) {
         if (stopping.aborted) break
         if (isDrained(error)) return DRAINED
@@ -93,7 +96,7 @@ export class Fetcher<D, R> {
         await clock.sleep(fetchRetry.delayMs(failures), stopping).catch(() => undefined)
         continue
       }
-      // A round that started nothing has nothing to hurry for: what it met was not due, or found no room.
+      // A round in which everything was given back has nothing to hurry for: it found no room.
       if (!isWorthAnotherLook && !stopping.aborted) await this.#wake.sleep(this.#idleMs())
     }
     return STOPPED
@@ -106,7 +109,7 @@ export class Fetcher<D, R> {
       return { askAgainInMs: this.#o.idlePollMs }
     }
     try {
-      const asked = this.#by.appetite()
+      const asked = this.#side.appetite()
       return isLater(asked) ? asked.catch(onError) : asked
     } catch (error) {
       return onError(error)

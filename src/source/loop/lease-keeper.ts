@@ -1,48 +1,76 @@
 import type { Clock } from '../../core/clock.js'
 import type { Ms } from '../../core/time.js'
+import type { Turns } from '../../core/turns.js'
 import type { Delivery } from './delivery.js'
-import { CancelledError } from './errors.js'
+import { CancelledError, HeartbeatTimeoutError } from './errors.js'
 import type { Feed } from './feed.js'
 
+/** Most leases that one call extends: a call that takes long holds up what a backend does for others. */
+const MOST_PER_CALL = 1_000
+/** How many such calls of one beat may be under way at once. */
+const CALLS_AT_ONCE = 4
+/** Over how many calls those are spread whose last call hung: what made it hang takes few others along the next time. */
+const CALLS_AFTER_A_HANG = 16
+/** How many leases are held at most before a large beat has shown how many the backend can extend in time. */
+const FIRST_CAPACITY = 4_096
+/** The share of the time between two beats that one beat may take. */
+const BEAT_SHARE = 0.5
+
+export interface LeaseKeeperOptions<D, R> {
+  readonly clock: Clock
+  readonly lease: NonNullable<Feed<D, R>['lease']>
+  readonly turns: Turns
+  readonly onError: (error: unknown) => void
+}
+
 /**
- * Keeps every held lease alive with one batched call per beat, from fetch to settlement. What could not be
- * extended for a whole lease counts as lost, whatever the backend says later: by then somebody else may hold it.
+ * Keeps every held lease alive with batched calls, from fetch to settlement. What could not be extended for a whole lease
+ * counts as lost at the moment when the lease ends, whatever the backend says later: by then another process may hold it.
  */
 export class LeaseKeeper<D, R> {
-  readonly #clock: Clock
-  readonly #lease: NonNullable<Feed<D, R>['lease']>
+  readonly #o: LeaseKeeperOptions<D, R>
+  readonly #leaseMs: Ms
   readonly #everyMs: Ms
   readonly #held = new Set<Delivery<D>>()
-  readonly #onError: (error: unknown) => void
   #cancelTick: (() => void) | undefined
-  /** When the beat that is still unanswered began. */
-  #beatingSince: Ms | undefined
+  #cancelEnd: (() => void) | undefined
+  /** When the lease was taken that the timer waits for. */
+  #oldest: Ms = Infinity
+  #capacity = FIRST_CAPACITY
+  /** A backend that hangs, or refuses, is reported once, until it answers again. */
+  #hasReported = false
+  #hasReportedRefusal = false
 
-  constructor(clock: Clock, lease: NonNullable<Feed<D, R>['lease']>, onError: (error: unknown) => void) {
-    this.#clock = clock
-    this.#lease = lease
-    this.#everyMs = lease.everyMs ?? lease.ms / 3
-    this.#onError = onError
+  constructor(options: LeaseKeeperOptions<D, R>) {
+    this.#o = options
+    this.#leaseMs = options.lease.ms
+    this.#everyMs = options.lease.everyMs ?? options.lease.ms / 3
+  }
+
+  /** How many more leases can be kept alive, as far as the beats have shown, beside so many that do not count. */
+  room(uncounted = 0): number {
+    return Math.max(0, this.#capacity + uncounted - this.#held.size)
   }
 
   hold(delivery: Delivery<D>): void {
     this.#held.add(delivery)
-    if (this.#cancelTick === undefined) this.#arm()
+    if (this.#cancelTick === undefined) this.#armTick()
+    if (delivery.leasedAt < this.#oldest) this.#armEnd(delivery.leasedAt)
   }
 
   drop(delivery: Delivery<D>): void {
-    // The tick stays armed: with nothing held it lapses by itself, and a busy loop does not re-arm for every delivery.
+    // The timers stay armed: with nothing held they lapse by themselves, and a busy loop does not re-arm for every delivery.
     this.#held.delete(delivery)
   }
 
   /** Its lease may have run out, whether or not anybody has said so. */
   isOverdue(delivery: Delivery<D>, now: Ms): boolean {
-    return now - delivery.leasedAt >= this.#lease.ms
+    return now - delivery.leasedAt >= this.#leaseMs
   }
 
-  /** A process that stood still finds its leases overdue before its heartbeat does: nothing is started on them. */
+  /** A process that stood still finds its leases overdue before its timers do: nothing is started on them. */
   loseOverdue(deliveries: readonly Delivery<D>[]): void {
-    const now = this.#clock.monotonic()
+    const now = this.#o.clock.monotonic()
     for (const delivery of deliveries) if (this.isOverdue(delivery, now)) this.#lose(delivery)
   }
 
@@ -50,51 +78,130 @@ export class LeaseKeeper<D, R> {
     this.#held.clear()
     this.#cancelTick?.()
     this.#cancelTick = undefined
+    this.#cancelEnd?.()
+    this.#oldest = Infinity
   }
 
-  #arm(): void {
-    this.#cancelTick = this.#clock.after(this.#everyMs, () => {
+  // ── beats ──
+
+  #armTick(): void {
+    this.#cancelTick = this.#o.clock.after(this.#everyMs, () => {
       this.#cancelTick = undefined
       if (this.#held.size === 0) return
-      this.#arm()
-      // A beat that outlasts the interval is not overtaken: two at once would only load a backend that is slow already.
-      // But one that outlasts the lease will hardly be answered any more, and must not be the last one ever.
-      const beatingMs = this.#beatingSince === undefined ? Infinity : this.#clock.monotonic() - this.#beatingSince
-      if (beatingMs < this.#lease.ms) this.#loseOverdue()
-      else void this.#beat()
+      this.#armTick()
+      this.#beat()
     })
   }
 
-  async #beat(): Promise<void> {
-    const now = this.#clock.monotonic()
-    this.#beatingSince = now
-    // What was leased or extended a moment ago waits for the next tick; it is then at most one and a half beats old.
-    const due = [...this.#held].filter((x) => now - x.leasedAt >= this.#everyMs / 2)
-    try {
-      const words = due.length === 0 ? [] : await this.#lease.extend(due)
-      due.forEach((delivery, i) => {
-        const word = words[i] ?? 'unknown'
-        if (word === 'lost') this.#lose(delivery)
-        else if (word !== 'unknown') delivery.leasedAt = Math.max(delivery.leasedAt, now)
-        if (word === 'cancelled') delivery.abort(new CancelledError())
-      })
-      this.#loseOverdue()
-    } catch (error) {
-      this.#onError(error)
-      this.#loseOverdue(error)
-    } finally {
-      if (this.#beatingSince === now) this.#beatingSince = undefined
+  /** Asks for all leases that are old enough and are not being asked for. A call that hangs holds up its own leases only. */
+  #beat(): void {
+    const now = this.#o.clock.monotonic()
+    const due: Delivery<D>[] = []
+    // Apart from the others: what hung once may hang again, and must not take its neighbours along.
+    const hung: Delivery<D>[] = []
+    for (const delivery of this.#held) {
+      if (delivery.askedMs !== undefined) {
+        if (now - delivery.askedMs < this.#everyMs) continue
+        // Given up: its answer still counts should it come, but nothing waits for it any more.
+        delivery.askedMs = undefined
+        delivery.hasHung = true
+      }
+      if (delivery.hasHung) hung.push(delivery)
+      // What was leased or extended a moment ago waits for the next tick; it is then at most one and a half beats old.
+      else if (now - delivery.leasedAt >= this.#everyMs / 2) due.push(delivery)
+    }
+    if (hung.length > 0 && !this.#hasReported) {
+      this.#hasReported = true
+      this.#o.onError(new HeartbeatTimeoutError(this.#everyMs))
+    }
+    void this.#extendAll(due, now, hung.length > 0)
+    const share = Math.ceil(hung.length / CALLS_AFTER_A_HANG)
+    while (hung.length > 0) void this.#extend(hung.splice(-share))
+  }
+
+  async #extendAll(due: Delivery<D>[], startedMs: Ms, areSomeHung: boolean): Promise<void> {
+    const count = due.length
+    const calls = Math.min(CALLS_AT_ONCE, Math.ceil(count / MOST_PER_CALL))
+    await Promise.all(Array.from({ length: calls }, () => this.#extendSome(due)))
+    const tookMs = Math.max(1, this.#o.clock.monotonic() - startedMs)
+    if (count < MOST_PER_CALL) {
+      // A small beat is all round trip, and says nothing of a large one; but a backend that was slow once may be tried again.
+      const isInTime = !areSomeHung && tookMs <= this.#everyMs * BEAT_SHARE
+      if (isInTime) this.#capacity = Math.max(this.#capacity, Math.min(FIRST_CAPACITY, 2 * this.#capacity))
+      return
+    }
+    this.#capacity = Math.max(MOST_PER_CALL, Math.floor((count * this.#everyMs * BEAT_SHARE) / tookMs))
+  }
+
+  /** Takes one share after the other, until none is left. */
+  async #extendSome(due: Delivery<D>[]): Promise<void> {
+    while (due.length > 0) {
+      // A backend that answers in microtasks would extend all of them before anything else in the process got a word in.
+      for (let turn = this.#o.turns.due(); turn !== undefined; turn = this.#o.turns.due()) await turn
+      const share = due.splice(-MOST_PER_CALL).filter((delivery) => this.#held.has(delivery))
+      if (share.length > 0) await this.#extend(share)
     }
   }
 
-  #loseOverdue(cause?: unknown): void {
-    const now = this.#clock.monotonic()
-    for (const delivery of this.#held) {
-      if (this.isOverdue(delivery, now)) this.#lose(delivery, cause)
+  async #extend(share: readonly Delivery<D>[]): Promise<void> {
+    const extending = this.#extendNow(share)
+    for (const delivery of share) delivery.extending = extending
+    await extending
+    for (const delivery of share) if (delivery.extending === extending) delivery.extending = undefined
+  }
+
+  async #extendNow(share: readonly Delivery<D>[]): Promise<void> {
+    const askedMs = this.#o.clock.monotonic()
+    for (const delivery of share) delivery.askedMs = askedMs
+    try {
+      const words = await this.#o.lease.extend(share)
+      this.#hasReportedRefusal = false
+      this.#hasReported &&= !share.some(({ hasHung }) => hasHung)
+      for (const delivery of share) delivery.hasHung = false
+      share.forEach((delivery, i) => {
+        const word = words[i] ?? 'unknown'
+        if (word === 'lost') this.#lose(delivery)
+        else if (word !== 'unknown') delivery.leasedAt = Math.max(delivery.leasedAt, askedMs)
+        if (word === 'cancelled') delivery.abort(new CancelledError())
+      })
+    } catch (error) {
+      if (!this.#hasReportedRefusal) this.#o.onError(error)
+      this.#hasReportedRefusal = true
+      for (const delivery of share) delivery.beatError = error
+    } finally {
+      for (const delivery of share) if (delivery.askedMs === askedMs) delivery.askedMs = undefined
     }
+  }
+
+  // ── ends ──
+
+  /** One timer, for the lease that ends first. What is extended meanwhile is found alive when it fires. */
+  #armEnd(leasedAt: Ms): void {
+    this.#oldest = leasedAt
+    this.#cancelEnd?.()
+    const leftMs = Math.max(0, leasedAt + this.#leaseMs - this.#o.clock.monotonic())
+    this.#cancelEnd = this.#o.clock.after(leftMs, () => {
+      this.#oldest = Infinity
+      this.#endOverdue()
+    })
+  }
+
+  #endOverdue(): void {
+    const now = this.#o.clock.monotonic()
+    let oldest = Infinity
+    for (const delivery of this.#held) {
+      if (this.#isBeyondLosing(delivery)) continue
+      if (this.isOverdue(delivery, now)) this.#lose(delivery, delivery.beatError)
+      else oldest = Math.min(oldest, delivery.leasedAt)
+    }
+    if (oldest < Infinity) this.#armEnd(oldest)
+  }
+
+  #isBeyondLosing(delivery: Delivery<D>): boolean {
+    return this.#o.lease.isGuarded === true && delivery.hasEnded
   }
 
   #lose(delivery: Delivery<D>, cause?: unknown): void {
-    if (this.#held.delete(delivery)) delivery.lose(cause)
+    if (this.#held.delete(delivery) && !this.#isBeyondLosing(delivery)) delivery.lose(cause)
   }
 }

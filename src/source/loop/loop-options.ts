@@ -1,11 +1,14 @@
 import { type Clock, systemClock } from '../../core/clock.js'
 import type { Ms } from '../../core/time.js'
+import type { Turns } from '../../core/turns.js'
 import type { SettlePatience } from './settler.js'
 
 /** How the loop fetches, settles and ends. Everything here has been resolved: nothing is optional inside. */
 export interface LoopOptions {
   readonly name: string
   readonly clock: Clock
+  /** Lets the event loop in between two runs. Default: one for each loop. */
+  readonly turns?: Turns
   readonly settle: SettlePatience
   /** So many settlements failing one after the other end the run. */
   readonly maxSettleFailures: number

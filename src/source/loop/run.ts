@@ -1,4 +1,6 @@
+import { LazySignal } from '../../core/lazy-signal.js'
 import type { Maybe, Ms } from '../../core/time.js'
+import { Turns } from '../../core/turns.js'
 import type { Admission } from './admission.js'
 import { Carried } from './carried.js'
 import { Deadline } from './deadline.js'
@@ -9,7 +11,7 @@ import { type FetchEnd, Fetcher } from './fetcher.js'
 import { LeaseKeeper } from './lease-keeper.js'
 import type { LoopOptions } from './loop-options.js'
 import type { LoopPhase, LoopSummary, Observer } from './observer.js'
-import { Settler } from './settler.js'
+import { Settler, type SettleWord } from './settler.js'
 
 /**
  * Does the work of one run and yields one outcome per delivery, in order. It does not throw: a failure is an outcome.
@@ -27,6 +29,7 @@ export class Run<D, R> {
   readonly #fetcher: Fetcher<D, R>
   readonly #keeper: LeaseKeeper<D, R> | undefined
   readonly #settler: Settler<D, R>
+  readonly #turns: Turns
   readonly #stopping = new AbortController()
   readonly #carried = new Carried<D>()
   readonly #summary: LoopSummary = { received: 0, settled: 0, settleFailures: 0, returned: 0, lost: 0, abandoned: 0 }
@@ -43,11 +46,21 @@ export class Run<D, R> {
     this.#by = by
     this.#execute = execute
     this.#deadline = new Deadline(options.clock)
-    this.#fetcher = new Fetcher(options, watch, feed, by, (pulled) => this.#admit(pulled))
+    this.#turns = options.turns ?? new Turns(options.clock)
     this.#keeper =
       feed.lease === undefined
         ? undefined
-        : new LeaseKeeper<D, R>(options.clock, feed.lease, (error) => this.#failed('extend', error))
+        : new LeaseKeeper<D, R>({
+            clock: options.clock,
+            lease: feed.lease,
+            turns: this.#turns,
+            onError: (error) => this.#failed('extend', error),
+          })
+    this.#fetcher = new Fetcher(options, watch, feed, {
+      appetite: () => by.appetite(this.#carried.stages, this.#leasesLeft()),
+      admit: (pulled) => this.#admit(pulled),
+      turns: this.#turns,
+    })
     this.#settler = new Settler(options.clock, feed, options.settle, (delivery, error) => {
       this.#failed('settle', error)
       this.#watch.settleRetry?.(delivery)
@@ -122,7 +135,7 @@ export class Run<D, R> {
     let giveBack: Map<Ms | undefined, Delivery<D>[]> | undefined
     let took = false
     for (const item of items) {
-      const delivery = new Delivery(item, now, askedMs)
+      const delivery = new Delivery(item, now, askedMs, this.#carried.stages)
       this.#summary.received += 1
       this.#carried.add(delivery)
       // What came so late that somebody else may hold it by now is not run, and goes back if it is still ours.
@@ -160,16 +173,24 @@ export class Run<D, R> {
     }
   }
 
+  /** How many more leases can be kept alive. Runs that wait for other work do not count: that work needs leases, too. */
+  #leasesLeft(): number {
+    const room = this.#keeper?.room(this.#carried.stages.lent)
+    return room ?? Infinity
+  }
+
   // ── running ──
 
   async #carry(offered: Deliveries<D>, executed: (() => void) | undefined): Promise<void> {
+    // A row of handlers that never wait must not keep timers and sockets waiting.
+    for (let due = this.#turns.due(); due !== undefined; due = this.#turns.due()) await due
     const deliveries = this.#stillHeld(offered)
     if (deliveries === undefined) {
       executed?.()
       return
     }
     for (const delivery of deliveries) {
-      delivery.started = true
+      delivery.moveTo('running')
       this.#watch.started?.(delivery)
     }
     let outcomes: readonly R[]
@@ -182,6 +203,7 @@ export class Run<D, R> {
       await this.#release(deliveries, this.#o.idlePollMs)
       return
     }
+    for (const delivery of deliveries) delivery.moveTo('ended')
     executed?.()
     if (deliveries.length === 1) await this.#settle(deliveries[0], outcomes[0] as R)
     else await Promise.all(deliveries.map((delivery, i) => this.#settle(delivery, outcomes[i] as R)))
@@ -203,7 +225,10 @@ export class Run<D, R> {
   }
 
   async #settle(delivery: Delivery<D>, outcome: R): Promise<void> {
-    if (delivery.state === 'abandoned') return
+    if (delivery.state === 'abandoned') {
+      if (this.#isGuarded) void this.#settleLate(delivery, outcome)
+      return
+    }
     if (delivery.state === 'lost') {
       this.#lost(delivery)
       return
@@ -212,7 +237,10 @@ export class Run<D, R> {
       const word = await this.#settler.settle(delivery, outcome)
       this.#settleFailuresInARow = 0
       // It may have been abandoned while its settlement was under way: then it has left already.
-      if (!this.#carried.has(delivery)) return
+      if (!this.#carried.has(delivery)) {
+        this.#settledLate(delivery, outcome, word)
+        return
+      }
       if (word === 'lost') {
         this.#lost(delivery)
         return
@@ -223,6 +251,27 @@ export class Run<D, R> {
     } catch (error) {
       this.#unsettled(delivery, outcome, error)
     }
+  }
+
+  /** A run that outlived the loop has ended. Its outcome counts if its guard says so. */
+  async #settleLate(delivery: Delivery<D>, outcome: R): Promise<void> {
+    try {
+      this.#settledLate(delivery, outcome, await this.#feed.settle(delivery, outcome, new LazySignal()))
+    } catch (error) {
+      this.#failed('settle', error)
+      this.#watch.unsettled?.(delivery, outcome, error)
+    }
+  }
+
+  /** It has left the loop already, and is only told of. */
+  #settledLate(delivery: Delivery<D>, outcome: R, word: SettleWord): void {
+    if (!this.#isGuarded) return
+    if (word === 'settled') this.#watch.settled?.(delivery, outcome)
+    else this.#watch.lost?.(delivery)
+  }
+
+  get #isGuarded(): boolean {
+    return this.#feed.lease?.isGuarded === true
   }
 
   /** It will be delivered again, once its lease has lapsed. */
@@ -243,6 +292,7 @@ export class Run<D, R> {
     delivery.state = state
     this.#keeper?.drop(delivery)
     this.#carried.delete(delivery)
+    this.#by.left?.(delivery)
   }
 
   async #release(deliveries: readonly Delivery<D>[], delayMs: Ms | undefined): Promise<void> {

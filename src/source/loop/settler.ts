@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../core/clock.js'
 import { LazySignal } from '../../core/lazy-signal.js'
 import type { Maybe, Ms } from '../../core/time.js'
@@ -13,7 +12,7 @@ export interface SettlePatience {
   /** Wait before the second try; doubles up to `maxMs`. */
   readonly baseMs: Ms
   readonly maxMs: Ms
-  /** How long one try may take. */
+  /** How long one try may take. `Infinity`: the feed itself sees to it that a try ends. */
   readonly timeoutMs: Ms
 }
 
@@ -39,7 +38,9 @@ export class Settler<D, R> {
   readonly #patience: SettlePatience
   readonly #onRetry: (delivery: Delivery<D>, error: unknown) => void
   readonly #underWay = new Set<Try>()
-  readonly #hurry = new AbortController()
+  /** Those who wait for their next try. */
+  readonly #sleepers = new Set<() => void>()
+  #isHurried = false
   #cancelTimer: (() => void) | undefined
 
   constructor(
@@ -52,13 +53,12 @@ export class Settler<D, R> {
     this.#feed = feed
     this.#patience = patience
     this.#onRetry = onRetry
-    // As many wait for their next try as there are outcomes while a backend is away: that is no leak, and no cause to warn.
-    setMaxListeners(0, this.#hurry.signal)
   }
 
   /** The run is ending: whoever waits for another try takes it now, and it is the last. */
   hurry(): void {
-    this.#hurry.abort()
+    this.#isHurried = true
+    for (const wakeUp of [...this.#sleepers]) wakeUp()
   }
 
   close(): void {
@@ -69,7 +69,7 @@ export class Settler<D, R> {
   /** Rejects with the last error once the tries are used up. */
   async settle(delivery: Delivery<D>, outcome: R): Promise<SettleWord> {
     for (let tries = 1; ; tries += 1) {
-      const isLast = this.#hurry.signal.aborted
+      const isLast = this.#isHurried
       delivery.settleTries = tries
       try {
         const answer = this.#once(delivery, outcome)
@@ -79,15 +79,30 @@ export class Settler<D, R> {
         if (isLast || tries >= this.#patience.attempts) throw error
         this.#onRetry(delivery, error)
         const waitMs = Math.min(this.#patience.maxMs, this.#patience.baseMs * 2 ** (tries - 1))
-        await this.#clock.sleep(waitMs, this.#hurry.signal).catch(() => undefined)
+        await this.#sleep(waitMs)
       }
     }
+  }
+
+  /** A set and not the listeners of one signal: as many wait as there are outcomes while a backend is away. */
+  #sleep(ms: Ms): Promise<void> {
+    if (this.#isHurried) return Promise.resolve()
+    return new Promise((resolve) => {
+      const wakeUp = () => {
+        this.#sleepers.delete(wakeUp)
+        cancel()
+        resolve()
+      }
+      const cancel = this.#clock.after(ms, wakeUp)
+      this.#sleepers.add(wakeUp)
+    })
   }
 
   #once(delivery: Delivery<D>, outcome: R): Maybe<SettleWord> {
     const one = new Try(this.#clock.monotonic() + this.#patience.timeoutMs)
     const answer = this.#feed.settle(delivery, outcome, one)
-    return typeof answer === 'string' ? answer : this.#inTime(one, answer)
+    if (typeof answer === 'string' || this.#patience.timeoutMs === Infinity) return answer
+    return this.#inTime(one, answer)
   }
 
   /** The answer, or a failure when it does not come in time. */

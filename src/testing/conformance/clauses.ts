@@ -15,6 +15,8 @@ import { inspectClauses } from './ledger/inspect.js'
 import { leaseClauses } from './ledger/lease.js'
 import { limitClauses } from './ledger/limits.js'
 import { peopleClauses } from './ledger/people.js'
+import { roomClauses } from './ledger/rooms.js'
+import { runningClauses } from './ledger/running.js'
 import { settleClauses } from './ledger/settle.js'
 import { signalClauses } from './ledger/signals.js'
 import { workerClauses } from './ledger/workers.js'
@@ -26,7 +28,9 @@ import { storeClauses } from './store-clauses.js'
 export const ledgerClauses = Object.freeze({
   ...enqueueClauses,
   ...claimClauses,
+  ...roomClauses,
   ...leaseClauses,
+  ...runningClauses,
   ...settleClauses,
   ...groupClauses,
   ...gateClauses,

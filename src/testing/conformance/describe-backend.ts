@@ -19,6 +19,7 @@ export const WEAKER_OVER_PLAIN_PORTS: readonly Capability[] = Object.freeze([
   'size limit',
   'holds',
   'lapses',
+  'rooms',
   'due times',
   'born leased',
   'own inboxes',

@@ -1,7 +1,8 @@
 import type { Maybe } from '../../core/time.js'
 import { type Clauses, checkStanding, registerClauses, type Standing } from './clause.js'
+import { inTestTime } from './in-real-time.js'
 import { runnerFrom, type TestRunner } from './runner.js'
-import { type TestTime, type TimeOptions, testTime } from './time.js'
+import type { TestTime, TimeOptions } from './time.js'
 
 /** What every suite takes: a name, what the subject cannot do, and how its time moves. */
 export interface SuiteOptions<Name extends string> extends Standing<Name>, TimeOptions {
@@ -31,7 +32,9 @@ export function describeClauses<Bench>(
   const test = runnerFrom(options.test, suite)
   checkStanding(suite, options, Object.keys(clauses))
   test.describe(`${options.name}: ${what}`, () => {
-    registerClauses(test, options.name, clauses, standingOf(options), (use) => onBench(testTime(options), use))
+    registerClauses(test, options.name, clauses, standingOf(options), (use) =>
+      inTestTime(options, (time) => onBench(time, use)),
+    )
   })
 }
 

@@ -26,7 +26,7 @@ export interface TestTime {
 export interface TimeOptions {
   /** The backend's time cannot be replaced: clauses really wait. Default false. */
   readonly realTime?: boolean
-  /** Real length of a tick where `realTime` is set. Default 250. */
+  /** Real length of a tick where `realTime` is set. A clause that broke while the machine was busy gets longer ones. Default 250. */
   readonly tickMs?: Ms
   /** How long, in real time, a nudge or message may take. Default 2000. */
   readonly patienceMs?: Ms
@@ -45,10 +45,11 @@ export interface TimeOptions {
 }
 
 const FAKE_TICK_MS = 1000
+export const DEFAULT_TICK_MS: Ms = 250
 const MOST_MOVES = 10_000
 
 export function testTime(options: TimeOptions): TestTime {
-  const { realTime = false, tickMs = 250, patienceMs = 2000, quietMs = 0, stallMs, resting } = options
+  const { realTime = false, tickMs = DEFAULT_TICK_MS, patienceMs = 2000, quietMs = 0, stallMs, resting } = options
   // Ports in memory come to rest within a turn, and those of a server are not waited for by the clock at all.
   const fake = new FakeClock({ quietTurns: 2, ...(resting === undefined ? {} : { resting }) })
   const common = {

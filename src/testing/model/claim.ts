@@ -1,6 +1,6 @@
 import type { At, Ms } from '../../core/time.js'
 import type { Claimed, Lease } from '../../ports/item.js'
-import type { ClaimAsk, ClaimReply, Worker } from '../../ports/ledger.js'
+import type { ClaimAsk, ClaimReply, LeaseWord, Room, Worker } from '../../ports/ledger.js'
 import type { Book } from './book.js'
 import { inOrderOfClaim, type Row } from './row.js'
 
@@ -16,13 +16,14 @@ export function claim(book: Book, ask: ClaimAsk): ClaimReply {
     if (asked.has(row.queue) && reclaim(row, now) === 'crashed') crashed.push(row.envelope.type)
   const items: Claimed[] = []
   for (const { queue, max } of ask.from)
-    for (const row of readyIn(book, queue).slice(0, max)) items.push(lease(book, row, ask, items.length < ask.startNow))
+    for (const row of takeable(readyIn(book, queue), roomLeft(ask.rooms, items)).slice(0, max))
+      items.push(lease(book, row, ask))
   const later = [...book.rows.values()].filter(
     (row) => asked.has(row.queue) && row.status === 'pending' && row.dueAt > now && row.dueAt !== Infinity,
   )
   return {
     items,
-    more: [...asked].some((queue) => readyIn(book, queue).length > 0),
+    more: ask.from.some(({ queue, max }) => max > 0 && takeable(readyIn(book, queue), ask.rooms).length > 0),
     ...(later.length === 0 ? {} : { nextDueAt: Math.min(...later.map((row) => row.dueAt)) }),
     at: now,
     ...(crashed.length === 0 ? {} : { crashed }),
@@ -38,27 +39,47 @@ export function readyIn(book: Book, queue: string): readonly Row[] {
     .toSorted(inOrderOfClaim)
 }
 
+/** Those of the rows, in their order, that the rooms have place for. */
+function takeable(rows: readonly Row[], rooms: readonly Room[] | undefined): readonly Row[] {
+  if (rooms === undefined) return rows
+  const left = rooms.map((room) => room.max)
+  return rows.filter((row) => {
+    const room = rooms.findIndex(({ types }) => types.includes(row.envelope.type))
+    if (room < 0 || left[room]! <= 0) return false
+    left[room]! -= 1
+    return true
+  })
+}
+
+/** The rooms once these items are in them. */
+function roomLeft(rooms: readonly Room[] | undefined, items: readonly Claimed[]): readonly Room[] | undefined {
+  return rooms?.map(({ types, max }) => ({
+    types,
+    max: max - items.filter(({ envelope }) => types.includes(envelope.type)).length,
+  }))
+}
+
 /** The lease ended by expiry: pending again, in its old place. */
 function reclaim(row: Row, now: At): 'crashed' | undefined {
   if (row.lease === undefined || row.lease.until > now) return undefined
-  const hasStarted = row.lease.started
+  const wasRunning = row.lease.running
   row.lapses += 1
-  if (hasStarted) row.crashes += 1
+  if (wasRunning) row.crashes += 1
   row.status = 'pending'
   row.lease = undefined
   row.runAt = undefined
-  return hasStarted ? 'crashed' : undefined
+  return wasRunning ? 'crashed' : undefined
 }
 
-function lease(book: Book, row: Row, ask: ClaimAsk, started: boolean): Claimed {
+function lease(book: Book, row: Row, ask: ClaimAsk): Claimed {
   const now = book.now()
   book.tokens += 1
   row.status = 'running'
   row.hold = undefined
   row.fence += 1
   row.deliveries += 1
-  row.runAt = started ? now : undefined
-  row.lease = { token: `model token ${book.tokens}`, worker: ask.worker, until: now + ask.leaseMs, started }
+  row.runAt = now
+  row.lease = { token: `model token ${book.tokens}`, worker: ask.worker, until: now + ask.leaseMs, running: false }
   const { envelope, queue, fence, lapses, crashes, deliveries, gate } = row
   const { token, until } = row.lease
   return {
@@ -66,7 +87,6 @@ function lease(book: Book, row: Row, ask: ClaimAsk, started: boolean): Claimed {
     envelope,
     lapses,
     crashes,
-    started,
     deliveries,
     ...(gate === undefined ? {} : { gate }),
     ...(row.cancelled === undefined ? {} : { cancelled: row.cancelled }),
@@ -75,18 +95,17 @@ function lease(book: Book, row: Row, ask: ClaimAsk, started: boolean): Claimed {
 
 export function extend(
   book: Book,
-  held: readonly { readonly lease: Lease; readonly started: boolean; readonly progress?: string }[],
+  held: readonly { readonly lease: Lease; readonly running: boolean; readonly progress?: string }[],
   leaseMs: Ms,
   me: Worker,
-): ('held' | 'lost' | 'cancelled')[] {
+): LeaseWord[] {
   const now = book.now()
   book.workers.set(me.id, { ...me, seenAt: now })
-  return held.map(({ lease, started, progress }) => {
+  return held.map(({ lease, running, progress }) => {
     const row = book.heldBy(lease)
     if (row?.lease === undefined) return 'lost'
     row.lease.until = now + leaseMs
-    row.lease.started ||= started
-    if (started) row.runAt ??= now
+    row.lease.running = running
     if (progress !== undefined) row.progress = progress
     return row.cancelled === undefined ? 'held' : 'cancelled'
   })

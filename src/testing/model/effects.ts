@@ -113,7 +113,7 @@ function push(book: Book, { item, queue, delayMs, hold, heldBy }: Of<'push'>): v
   row.fence = 1
   row.deliveries = 1
   row.runAt = now
-  row.lease = { token, worker, until: now + leaseMs, started: true }
+  row.lease = { token, worker, until: now + leaseMs, running: false }
 }
 
 /** Pending again. Without a new due time it keeps its place. */

@@ -9,6 +9,7 @@ import type {
   GateView,
   ItemQuery,
   ItemView,
+  LeaseWord,
   PausedNames,
   ScheduleRecord,
   Settled,
@@ -71,10 +72,10 @@ export class LedgerModel {
   }
 
   extend(
-    held: readonly { readonly lease: Lease; readonly started: boolean; readonly progress?: string }[],
+    held: readonly { readonly lease: Lease; readonly running: boolean; readonly progress?: string }[],
     leaseMs: Ms,
     me: Worker,
-  ): ('held' | 'lost' | 'cancelled')[] {
+  ): LeaseWord[] {
     return extend(this.#book, held, leaseMs, me)
   }
 

@@ -12,7 +12,7 @@ export interface Row {
   status: Status
   dueAt: At
   hold: Hold | undefined
-  lease: { readonly token: string; readonly worker: string; until: At; started: boolean } | undefined
+  lease: { readonly token: string; readonly worker: string; until: At; running: boolean } | undefined
   /** The token that last settled it: a commit repeated after a lost reply is recognised by it. */
   settledBy: string | undefined
   fence: number
@@ -87,6 +87,7 @@ export function viewOf(row: Row): ItemView {
     holder: row.lease?.worker,
     leaseUntil: row.lease?.until,
     runAt: row.runAt,
+    running: row.lease?.running,
     result: row.result,
     error: row.error,
     endAt: row.endAt,

@@ -15,7 +15,7 @@ export function farLedger(near: Ledger, wire: Wire, history: History): Ledger {
         'claim',
         async () => {
           const reply = await near.claim(ask)
-          for (const item of reply.items) history.leased(item)
+          for (const item of reply.items) history.leased(item, wire.process)
           return reply
         },
         {
@@ -35,6 +35,7 @@ export function farLedger(near: Ledger, wire: Wire, history: History): Ledger {
     ...(near.leave === undefined ? {} : { leave: (worker) => wire.call('leave', () => near.leave?.(worker)) }),
     commit: (batch) => {
       const sent = copied(batch)
+      for (const settlement of sent) history.outcomeSent(settlement)
       return wire.call(
         'commit',
         async () => {

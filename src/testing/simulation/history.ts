@@ -1,3 +1,4 @@
+import { WorkDelayError } from '../../core/control-errors.js'
 import type { Ms } from '../../core/time.js'
 import type { Claimed, Ending } from '../../ports/item.js'
 import type { CommitResult, Effect, Settlement } from '../../ports/settlement.js'
@@ -27,6 +28,14 @@ export interface SimulatedRun {
   outcome?:
     | { readonly kind: 'returned'; readonly children: readonly string[] }
     | { readonly kind: 'threw'; readonly error: unknown }
+  /** What it came to was sent to the backend, once at least. */
+  isOffered?: boolean
+  /** The backend has refused it: its lease went to another claim. */
+  isRefused?: boolean
+  /** The fence of the lease under which it was settled, where that was a later one of the same process. */
+  settledUnder?: number
+  /** It ended without a word about its item, which is to run again. */
+  isPutOff?: boolean
   /**
    * The backend took its settlement, as the how many-th of all. Known only where the backend's commits can be watched: on
    * native ground.
@@ -57,7 +66,7 @@ export class ItemHistory {
   /** How long one run of it may take. */
   runTimeout: Ms | undefined
   /** Its leases, in order. */
-  readonly leases: { readonly fence: number; readonly ms: Ms }[] = []
+  readonly leases: { readonly fence: number; readonly ms: Ms; readonly process?: string }[] = []
   /** Why an enqueue of it was not accepted. It may be there all the same. */
   readonly refusals: unknown[] = []
   readonly ends: End[] = []
@@ -81,9 +90,30 @@ export class ItemHistory {
     return this.leases.at(-1)?.fence
   }
 
+  /**
+   * The run that is settled under a lease: its own, or one of the same process that ended under an earlier lease and could not
+   * be settled before that was over.
+   */
   run(fence: number): SimulatedRun | undefined {
-    return this.runs.findLast((run) => run.fence === fence)
+    const own = this.runs.findLast((run) => (run.settledUnder ?? run.fence) === fence)
+    const holder = this.leases.find((lease) => lease.fence === fence)?.process
+    return own ?? this.runs.findLast((run) => run.fence < fence && run.process === holder && isUnsettled(run))
   }
+}
+
+/** It records a run beside what comes of it. */
+function tellsOfRun(effect: Effect): boolean {
+  return effect.do === 'recordAttempt'
+}
+
+/** It is over, and the backend has not taken what it came to. A handler that ran out of time is over before it ends. */
+function isUnsettled({ outcome, isOffered, settledNth }: SimulatedRun): boolean {
+  return (outcome !== undefined || isOffered === true) && settledNth === undefined
+}
+
+/** It asked to run again later: that is not kept beyond its lease, since it runs again in any case. */
+function isDeferral({ outcome }: SimulatedRun): boolean {
+  return outcome?.kind === 'threw' && outcome.error instanceof WorkDelayError
 }
 
 /** What is known of one process. */
@@ -226,6 +256,27 @@ export class History {
         `${who} was started while fence ${item.fence} held it`,
       )
     }
+    const before = item.runs.at(-1)
+    // One that was told that its lease is over has no say any more.
+    const wasTold = (before?.toldMs ?? Infinity) <= (before?.endedMs ?? 0)
+    const isSame =
+      before?.process === run.process &&
+      before.attempt === run.attempt &&
+      item.leases.every(({ fence, process }) => fence <= before.fence || process === run.process)
+    if (
+      isSame &&
+      isUnsettled(before) &&
+      before.isOffered === true &&
+      before.isRefused !== true &&
+      before.isPutOff !== true &&
+      !isDeferral(before) &&
+      !wasTold
+    ) {
+      this.breaks(
+        'a process does not run again what it has run',
+        `${who} was started although the run under fence ${before.fence} had ended there`,
+      )
+    }
     if (run.attempt !== 1 + item.spent) {
       this.breaks(
         'only settled failures spend attempts',
@@ -236,7 +287,7 @@ export class History {
 
   // ── the backend ──
 
-  leased(claimed: Claimed): void {
+  leased(claimed: Claimed, process: string): void {
     const { lease } = claimed
     const fault = this.isExact ? this.controls.faultOfLease(claimed) : undefined
     if (fault !== undefined) this.breaks('nothing paused is handed out', fault)
@@ -244,10 +295,20 @@ export class History {
     if (last !== undefined && lease.fence <= last) {
       this.breaks('fences rise', `${lease.id} was leased with fence ${lease.fence} after ${last}`)
     }
-    leases.push({ fence: lease.fence, ms: this.#now() })
+    leases.push({ fence: lease.fence, ms: this.#now(), process })
+  }
+
+  /** A process sends what came of a run. */
+  outcomeSent({ guard }: Settlement): void {
+    const run = guard.by === 'lease' ? this.item(guard.lease.id).run(guard.lease.fence) : undefined
+    if (run !== undefined) run.isOffered = true
   }
 
   committed({ guard, effects }: Settlement, result: CommitResult): void {
+    if (result.kind === 'stale' && guard.by === 'lease') {
+      const run = this.item(guard.lease.id).run(guard.lease.fence)
+      if (run !== undefined) run.isRefused = true
+    }
     if (result.kind !== 'applied') return
     const by = guard.by === 'lease' ? guard.lease : undefined
     if (by !== undefined) {
@@ -259,11 +320,15 @@ export class History {
         )
       }
       item.settlements += 1
-      const run = item.run(by.fence)
+      const ran = item.run(by.fence)
+      // What ends without a run is not the outcome of an earlier one.
+      const run = ran?.fence === by.fence || effects.some(tellsOfRun) ? ran : undefined
       this.#settled += 1
       const isPutBack = effects.some((effect) => effect.do === 'release')
+      if (run !== undefined && isPutBack) run.isPutOff = true
       if (run !== undefined && !isPutBack) {
         run.settledNth = this.#settled
+        if (run.fence !== by.fence) run.settledUnder = by.fence
         // Only who was told to stop may be settled as something else than what he returns; or who took longer than he may,
         // in a process that stood still, so that nobody could tell him.
         const tookMs = (run.endedMs ?? this.#now()) - run.startedMs

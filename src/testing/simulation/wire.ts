@@ -45,6 +45,11 @@ export class Wire {
     this.#owner = owner
   }
 
+  /** The process at this end. */
+  get process(): string {
+    return this.#owner.name
+  }
+
   /** Calls `execute` at the backend. `execute` does its work before it returns; only its answer may be a promise. */
   call<T>(name: string, execute: () => Maybe<T>, notes: CallNotes<T> = {}): Promise<T> {
     const { scheduler, journal, chance, faults, isBackendAway, isTroubled, underWay } = this.#world

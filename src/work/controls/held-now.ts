@@ -48,8 +48,8 @@ export class HeldNow {
     const words = await ledger.extend(
       deliveries.map((delivery) => {
         const said = progress?.get(delivery)
-        const { item, started } = delivery
-        return { lease: item.lease, started, ...(said === undefined ? {} : { progress: said }) }
+        const { item, isRunning } = delivery
+        return { lease: item.lease, running: isRunning, ...(said === undefined ? {} : { progress: said }) }
       }),
       leaseMs,
       worker,

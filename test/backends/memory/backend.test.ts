@@ -74,7 +74,7 @@ describe('the keys of the native ledger', () => {
 
     const [a] = await claim(ledger)
     await clock.advance(100)
-    await ledger.extend([{ lease: a!.lease, started: true, progress: '"half"' }], 30_000, worker)
+    await ledger.extend([{ lease: a!.lease, running: true, progress: '"half"' }], 30_000, worker)
     expect(parsed(store.get('work:state:a'))).toMatchObject({ status: 'running', runAt: now })
     expect([store.get('work:hb:a'), store.get('work:progress:a')]).toEqual([String(now + 100), '"half"'])
 
@@ -258,7 +258,7 @@ describe('what is written under the keys of a record', () => {
     await ledger.commit([enqueue(envelope('a')), enqueue(envelope('b'))])
     const [a] = await claim(ledger, 1)
     store.set('work:cancel:a', 'enough')
-    expect(await ledger.extend([{ lease: a!.lease, started: true }], 1000, worker)).toEqual(['cancelled'])
+    expect(await ledger.extend([{ lease: a!.lease, running: true }], 1000, worker)).toEqual(['cancelled'])
     store.set('work:pause:queue:default', '1')
     expect(ids(await claim(ledger))).toEqual([])
     store.delete('work:pause:queue:default')
@@ -318,7 +318,7 @@ describe('bodies and items in one queue', () => {
     expect((await ledger.inspect?.list({ tag: 'x', limit: 9 }))?.items.length).toBe(1)
     const guard = { by: 'status', id: 'hand', in: ['pending'] } as const
     await ledger.commit([{ guard, effects: [{ do: 'release', id: 'hand', delayMs: 0 }] }])
-    const reply = await ledger.claim({ from: [{ queue: 'default', max: 9 }], leaseMs: 1, worker: 'w', startNow: 0 })
+    const reply = await ledger.claim({ from: [{ queue: 'default', max: 9 }], leaseMs: 1, worker: 'w' })
     expect([ids(reply.items), reply.unreadable]).toEqual([['hand'], [{ queue: 'default', body: 'not an envelope' }]])
   })
 

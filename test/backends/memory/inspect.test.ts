@@ -118,7 +118,7 @@ describe('items that fall due in the same moment', () => {
       await ledger.commit(batch)
     }
     await clock.advance(1_000)
-    const ask = { from: [{ queue: 'default', max: 1_200 }], leaseMs: 1000, worker: 'w', startNow: 1 }
+    const ask = { from: [{ queue: 'default', max: 1_200 }], leaseMs: 1000, worker: 'w' }
     const replies: [number, boolean][] = []
     for (let n = 0; n < 3; n += 1) {
       const { items, more } = await ledger.claim(ask)
@@ -149,7 +149,7 @@ describe('a paused item', () => {
     const clock = new FakeClock()
     const backend = memoryBackend({ clock })
     const ledger = ledgerOn(backend)
-    const ask = { from: [{ queue, max: 1 }], leaseMs: 1000, worker: 'w', startNow: 1 }
+    const ask = { from: [{ queue, max: 1 }], leaseMs: 1000, worker: 'w' }
     for (let n = 0; n < count; n += 500) {
       await ledger.commit(Array.from({ length: 500 }, (_, i) => enqueue(envelope(`${n + i}`), { queue })))
     }
@@ -164,7 +164,7 @@ describe('a paused item', () => {
     const more: boolean[] = []
     const seen: string[] = []
     // Of another queue: it has nothing to hand out, and goes on freeing all the same.
-    const elsewhere = { from: [{ queue: 'bulk', max: 1 }], leaseMs: 1000, worker: 'w', startNow: 1 }
+    const elsewhere = { from: [{ queue: 'bulk', max: 1 }], leaseMs: 1000, worker: 'w' }
     for (let n = 0; n < 3; n += 1) more.push((await ledger.claim(elsewhere)).more)
     expect(more).toEqual([true, true, false])
     while (seen.length < 3_500) seen.push(...(await claim(ledger, 500)).map(({ lease }) => lease.id))
@@ -215,7 +215,7 @@ describe('a paused item', () => {
       await ledger.commit(Array.from({ length: 500 }, (_, i) => enqueue(envelope(`${n}-${i}`))))
     }
     await ledger.commit([enqueue(envelope('other', { type: 'other' }))])
-    const ask = { from: [{ queue: 'default', max: 1 }], leaseMs: 1000, worker: 'w', startNow: 1 }
+    const ask = { from: [{ queue: 'default', max: 1 }], leaseMs: 1000, worker: 'w' }
     const seen: string[] = []
     let claims = 0
     for (let more = true; more; claims += 1) {

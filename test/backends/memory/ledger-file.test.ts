@@ -67,15 +67,25 @@ describe.each([
     expect(ids(await claim(again))).toEqual([])
   })
 
-  it('counts the leases that the dead process held, and as crashes those that had started', async () => {
+  it('counts the leases that the dead process held, and as crashes those whose handler ran', async () => {
     const { ledger, restart } = onFile(modeOf)
-    await ledger.commit([enqueue(envelope('started')), enqueue(envelope('prefetched'))])
-    await ledger.claim({ from: [{ queue: 'default', max: 2 }], leaseMs: 1, worker: 'w', startNow: 1 })
+    await ledger.commit(['ran', 'waited', 'ended'].map((id) => enqueue(envelope(id))))
+    const [ran, waited, ended] = await claim(ledger)
+    const beat = (leases: readonly (typeof ran)[], running: boolean) =>
+      ledger.extend(
+        leases.map((one) => ({ lease: one!.lease, running })),
+        1000,
+        worker,
+      )
+    await beat([waited], false)
+    await beat([ran, ended], true)
+    await beat([ended], false)
     const again = await claim(restart().ledger)
 
     expect(again.map(({ lease, lapses, crashes }) => [lease.id, lapses, crashes])).toEqual([
-      ['started', 1, 1],
-      ['prefetched', 1, 0],
+      ['ran', 1, 1],
+      ['waited', 1, 0],
+      ['ended', 1, 0],
     ])
     expect(again[0]!.lease.fence).toBeGreaterThan(1)
   })
@@ -209,15 +219,14 @@ describe('a commit of a ledger whose queue is on a file', () => {
     expect(await appends(() => ledger.commit(many))).toBe(0)
     const items = await claim(ledger)
     expect(await appends(() => claim(ledger))).toBe(0)
-    expect(
-      await appends(() =>
-        ledger.extend(
-          items.map(({ lease }) => ({ lease, started: true })),
-          1000,
-          worker,
-        ),
-      ),
-    ).toBe(0)
+    const beat = (running: boolean) =>
+      ledger.extend(
+        items.map(({ lease }) => ({ lease, running })),
+        1000,
+        worker,
+      )
+    expect(await appends(() => beat(true))).toBe(1)
+    expect(await appends(() => beat(true))).toBe(0)
     expect(await appends(() => ledger.commit(items.map((item) => finish(item))))).toBe(1)
     expect(await appends(() => ledger.commit([anybody({ do: 'log', who: 'me', why: 'x', what: 'y' })]))).toBe(0)
   })

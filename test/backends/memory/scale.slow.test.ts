@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { memoryBackend, memoryQueue } from '../../../src/backends/memory/index.js'
 import type { Claimed, Envelope } from '../../../src/ports/item.js'
@@ -99,12 +101,12 @@ describe('a ledger that is long', () => {
       ],
     }
   }
-  const finished = ({ lease, envelope: { id, groupId } }: Claimed): Settlement => ({
+  const finished = ({ lease, envelope: { id, groupId } }: Claimed, result = '1'): Settlement => ({
     guard: { by: 'lease', lease },
     effects: [
       { do: 'recordAttempt', id, was: { attempt: 1, startedAt: 0, endedAt: 1, worker: 'w' } },
       { do: 'contribute', groupId, value: '1', final: false },
-      { do: 'finish', id, ending: 'done', keepMs: 60_000, result: '1' },
+      { do: 'finish', id, ending: 'done', keepMs: 60_000, result },
       { do: 'closeGroup', groupId, by: 1 },
     ],
   })
@@ -140,7 +142,7 @@ describe('a ledger that is long', () => {
         await timed(() => ledger.commit(batch))
       }
     }
-    const ask = { from: [{ queue: 'default', max: BATCH }], leaseMs: 600_000, worker: 'w', startNow: 0 }
+    const ask = { from: [{ queue: 'default', max: BATCH }], leaseMs: 600_000, worker: 'w' }
     for (const { ledger, held } of all) {
       while (held.length < count) {
         const { items } = await timed(() => ledger.claim(ask))
@@ -151,13 +153,33 @@ describe('a ledger that is long', () => {
     }
     for (const { ledger, held } of all) {
       for (const some of batches(held.reverse())) {
-        const batch = some.map(finished)
+        const batch = some.map((one) => finished(one))
         await timed(() => ledger.commit(batch))
       }
       expect(ledger.unfinished?.()).toBe(0)
     }
     return spent
   }
+
+  it('stays small in the heap however much has ended: 150 000 results of 1 kB', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const heap = () => {
+      collect()
+      return process.memoryUsage().heapUsed
+    }
+    const ledger = opened()
+    const before = heap()
+    const ask = { from: [{ queue: 'default', max: BATCH }], leaseMs: 60_000, worker: 'w' }
+    for (let from = 0; from < 150_000; from += BATCH) {
+      await ledger.commit(Array.from({ length: BATCH }, (_, n) => pushed(from + n)))
+      const { items } = await ledger.claim(ask)
+      await ledger.commit(items.map((one) => finished(one, String(from).padStart(1_000, 'x'))))
+    }
+    // With all of them in the heap it is more than 290 MB.
+    expect((heap() - before) / 1_000_000).toBeLessThan(200)
+    expect(ledger.unfinished?.()).toBe(0)
+  })
 
   it('spends at most twice as long on each of 100 000 items as on each of 1 000', async () => {
     // The thousands are alive side by side, so that the garbage collector has as much to do for them: its work depends on

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, it } from 'vitest'
+import { foreignTo } from '../../../src/backends/postgres/enlisted.js'
 import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
 import { ownedBy } from '../../../src/ports/native.js'
+import type { CommitResult, Settlement } from '../../../src/ports/settlement.js'
 import { play } from '../ledger-player.js'
 import { step } from '../ledger-steps.js'
 import { stories } from '../stories.js'
@@ -41,8 +43,41 @@ function thatIsHeard(ledger: Ledger, backend: PostgresBackend): Ledger {
   }
 }
 
+/** The same ledger, in which everything that a user's transaction can write is written by one. */
+function thatEnlists(ledger: Ledger): Ledger {
+  const one = async (settlement: Settlement): Promise<CommitResult> => {
+    if (foreignTo(settlement) !== undefined) return (await ledger.commit([settlement]))[0]!
+    const client = await schemas.pool.connect()
+    try {
+      await client.query('begin')
+      const [result] = await ledger.enlist!(client).commit([settlement])
+      await client.query('commit')
+      return result!
+    } finally {
+      // Without effect after a commit.
+      await client.query('rollback')
+      client.release()
+    }
+  }
+  return {
+    ...ledger,
+    commit: async (batch) => {
+      const results: CommitResult[] = []
+      // Ours waits until what listens here does hear; a user's transaction does not.
+      await ledger.commit([])
+      for (const settlement of batch) results.push(await one(settlement))
+      // Gates that it opened are looked at by the next claim, of whatever.
+      await ledger.claim({ from: [{ queue: 'of nothing', max: 1 }], leaseMs: 1, worker: 'nobody' })
+      return results
+    },
+  }
+}
+
 describe('the PostgreSQL ledger played against its model', () => {
-  it('gives the same answers and holds the same records, step by step', { timeout: 600_000 }, () =>
+  it.each([
+    ['step by step', 60, (ledger: Ledger) => ledger],
+    ['with enqueues in transactions of users', 40, thatEnlists],
+  ])('gives the same answers and holds the same records, %s', { timeout: 600_000 }, (_, runs, within) =>
     fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40, size: 'max' }), async (steps) => {
         let backend: PostgresBackend | undefined
@@ -53,7 +88,7 @@ describe('the PostgreSQL ledger played against its model', () => {
                 backend = schemas.make({ now })
                 const owned = ownedBy(backend, [])
                 if (!('open' in owned)) throw new Error('the backend has a native ledger')
-                return thatIsHeard(owned.open({ prefix: 'work:' }), backend)
+                return thatIsHeard(within(owned.open({ prefix: 'work:' })), backend)
               },
             },
             steps,
@@ -62,7 +97,7 @@ describe('the PostgreSQL ledger played against its model', () => {
           if (backend !== undefined) await schemas.close(backend)
         }
       }),
-      { numRuns: stories(60) },
+      { numRuns: stories(runs) },
     ),
   )
 })

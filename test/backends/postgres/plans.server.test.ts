@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
+import type { Settlement } from '../../../src/ports/settlement.js'
 import { ledgerOn } from '../ledger-on.js'
 import { ask, children, contribute, enqueue, finish, gate, item, park, retry, START, times } from '../settlements.js'
 import { type Explained, startExplained } from './explained.js'
@@ -22,7 +23,7 @@ async function work(backend: PostgresBackend, prefix: string): Promise<void> {
   await ledger.commit([...times(6, (i) => enqueue(item(id(`i${i}`)))), enqueue(item(id('later')), { delayMs: 60_000 })])
   const { items } = await ledger.claim(ask(6))
   const [a, b, c, d, e] = items
-  const held = items.map(({ lease }) => ({ lease, started: true }))
+  const held = items.map(({ lease }) => ({ lease, running: true }))
   await ledger.extend(held, 30_000, { id: 'w1', host: 'h', version: '1', types: ['t'], queues: ['default'] })
   await ledger.commit([
     finish(a!, [contribute(a!.envelope.groupId, '1')], '"ok"'),
@@ -31,6 +32,27 @@ async function work(backend: PostgresBackend, prefix: string): Promise<void> {
     finish(d!, [...children(d!, [item(id('child'))]), ...gate(item(id('held')), [id('child'), e!.lease.id])]),
     finish(e!, [contribute(id('shared'), '1', false, 0)]),
   ])
+  const user = await pool.connect()
+  await user.query('begin')
+  const inside: Settlement = {
+    guard: { by: 'absent', id: id('inside') },
+    effects: gate(item(id('inside')), [a!.lease.id, id('child'), id('never')], 2),
+  }
+  const inGroup = enqueue(item(id('guest'), { groupId: d!.envelope.groupId, tags: ['x'] }))
+  await ledger.enlist!(user).commit([inside, inGroup])
+  await user.query('commit')
+  user.release()
+  await ledger.groups([d!.envelope.groupId])
+  // Looks at the gate, by rooms that are wide and by such as may be full first; then counts the guest.
+  for (const max of [9, 1]) {
+    const rooms = [
+      { types: ['resize'], max },
+      { types: ['other', 'more'], max: 9 },
+    ]
+    const { items: some } = await ledger.claim(ask(5, { rooms }))
+    expect(some.length).toBeGreaterThan(0)
+    await ledger.commit(some.map((claimed) => (claimed.lease.id === id('guest') ? finish(claimed) : retry(claimed, 0))))
+  }
   await ledger.read(items.map(({ lease }) => lease.id))
   await ledger.groups(items.map(({ envelope }) => envelope.groupId))
   await ledger.watch('me', { ids: [id('later')], groups: [id('later')] })
@@ -47,7 +69,19 @@ async function work(backend: PostgresBackend, prefix: string): Promise<void> {
 }
 
 /** Tables that grow with the work; names of queues, pauses and schedules are few, and read whole at times. */
-const LARGE = ['item', 'finished', 'item_tag', 'item_group', 'gate', 'gate_member', 'message', 'store', 'dead_letter']
+const LARGE = [
+  'item',
+  'finished',
+  'item_tag',
+  'item_group',
+  'gate',
+  'gate_member',
+  'gate_look',
+  'group_share',
+  'message',
+  'store',
+  'dead_letter',
+]
 
 function seqScans(): string[] {
   const found = plans.flatMap((plan) => plan.match(/Seq Scan on \S+/g) ?? [])
@@ -61,6 +95,9 @@ describe('the plans of what runs all the time', () => {
     await work(backend, 'empty')
     expect(plans.length).toBeGreaterThan(30)
     expect(plans.some((plan) => plan.includes('item_ready'))).toBe(true)
+    for (const name of ['gate_look', 'group_share_group', 'gate_member_gate']) {
+      expect(plans.some((plan) => plan.includes(`Index Scan using ${name}`) || plan.includes(`on ${name}`))).toBe(true)
+    }
     expect(seqScans()).toEqual([])
 
     const ledger = ledgerOn(backend)
@@ -68,7 +105,7 @@ describe('the plans of what runs all the time', () => {
       const { items } = await ledger.inspect!.list({ groupId: 'empty-i3', limit: 10 })
       return items.map(({ envelope }) => envelope.id).toSorted()
     }
-    expect(await inGroup()).toEqual(['empty-child', 'empty-i3'])
+    expect(await inGroup()).toEqual(['empty-child', 'empty-guest', 'empty-i3'])
     for (let i = 0; i < 5; i += 1) {
       await ledger.commit(times(1_000, (n) => enqueue(item(`fill-${i}-${n}`, { tags: [`tag ${n}`] }))))
       await backend.store.setMany(times(500, (n) => ({ key: `${i} ${n}`, value: 'v' })))
@@ -85,7 +122,30 @@ describe('the plans of what runs all the time', () => {
     const wanted = ['item_ready', 'item_pkey', 'finished_pkey', 'item_list', 'finished_list']
     expect([...wanted, 'item_grouped', 'finished_grouped'].filter((n) => !index(n))).toEqual([])
     // Thousands have come and ended since.
-    expect(await inGroup()).toEqual(['empty-child', 'empty-i3'])
+    expect(await inGroup()).toEqual(['empty-child', 'empty-guest', 'empty-i3'])
+    await schemas.close(backend)
+  })
+})
+
+describe('a backlog that nothing has counted yet', () => {
+  it('is claimed from in the order of its index, not by sorting all of it for each claim', async () => {
+    const backend = await schemas.open({ pool, now: () => START })
+    const ledger = ledgerOn(backend)
+    await ledger.commit(times(3_000, (i) => enqueue(item(`uncounted ${i}`))))
+    await pool.query('discard all')
+    plans.length = 0
+    const wide = [{ types: ['resize'], max: 50 }]
+    const narrow = [
+      { types: ['resize'], max: 5 },
+      { types: ['other'], max: 50 },
+    ]
+    for (const rooms of [undefined, wide, narrow]) {
+      const { items } = await ledger.claim(ask(20, rooms === undefined ? {} : { rooms }))
+      expect(items.length).toBeGreaterThan(0)
+    }
+    const picks = plans.filter((plan) => plan.includes('r.state = 0'))
+    expect(picks.length).toBeGreaterThan(3)
+    expect(picks.filter((plan) => /Sort Key: r\.priority|Bitmap/.test(plan))).toEqual([])
     await schemas.close(backend)
   })
 })
@@ -97,6 +157,8 @@ describe('a queue that was empty when it was vacuumed', () => {
     const round = async (name: string) => {
       await ledger.commit(times(200, (i) => enqueue(item(`${name} ${i}`))))
       const { items } = await ledger.claim(ask(200))
+      const held = items.map(({ lease }) => ({ lease, running: true }))
+      await ledger.extend(held, 30_000, { id: 'w1', host: 'h', version: '1', types: [], queues: [] })
       await ledger.commit(items.map((claimed) => finish(claimed)))
     }
     await round('first')

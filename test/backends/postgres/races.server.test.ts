@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
+import { type PostgresBackend, postgresBackend } from '../../../src/backends/postgres/index.js'
 import type { Claimed } from '../../../src/ports/item.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
 import { until } from '../../servers/wait.js'
@@ -14,20 +14,33 @@ describe('two batches, of which one has not committed when the other begins', ()
   let client: pg.Client
   /** Commits inside a transaction that the test ends. */
   let slow: Pick<Ledger, 'commit'>
+  let other: PostgresBackend
   let quick: Ledger
+  let now = START
 
   beforeAll(async () => {
     schemas = await Schemas.start()
   })
   afterAll(() => schemas?.stop())
   beforeEach(async () => {
-    backend = await schemas.open({ now: () => START })
+    now = START
+    backend = await schemas.open({ now: () => now })
     quick = ledgerOn(backend)
     client = new pg.Client(schemas.url)
     await client.connect()
-    slow = quick.enlist!(client)
+    const schema = schemas.schemaOf(backend).slice(1, -1).replaceAll('""', '"')
+    // All that this one has is the connection on which the test begins and ends transactions.
+    const pool = { connect: async () => client, on: () => undefined } as unknown as pg.Pool
+    other = postgresBackend({ schema, pool, now: () => START, onError: () => undefined })
+    slow = ledgerOn(other)
+    // What is asked for once is known before: modes, and the numbers of names.
+    await quick.commit([enqueue(item('warm'))])
+    await slow.commit([enqueue(item('warm'))])
+    const { items } = await quick.claim(ask(1))
+    await quick.commit(items.map((claimed) => finish(claimed)))
   })
   afterEach(async () => {
+    await other.close()
     await client.end()
     await schemas.close(backend)
   })
@@ -37,19 +50,22 @@ describe('two batches, of which one has not committed when the other begins', ()
     return (await quick.claim(ask(ids.length))).items
   }
 
-  /** `first` runs and stays uncommitted until `second` waits for one of its locks. */
-  async function overlapped<A, B>(first: () => Promise<A>, second: () => Promise<B>): Promise<readonly [A, B]> {
-    await client.query('begin')
-    const done = await first()
-    const blocked = second()
-    await until(
-      () => 'the second batch never waited for the first',
+  const aSessionWaits = () =>
+    until(
+      () => 'no session waited for a lock',
       5_000,
       async () => {
         const { rows } = await schemas.pool.query("select from pg_stat_activity where wait_event_type = 'Lock'")
         return rows.length > 0
       },
     )
+
+  /** `first` runs and stays uncommitted until `second` waits for one of its locks. */
+  async function overlapped<A, B>(first: () => Promise<A>, second: () => Promise<B>): Promise<readonly [A, B]> {
+    await client.query('begin')
+    const done = await first()
+    const blocked = second()
+    await aSessionWaits()
     await client.query('commit')
     return [done, await blocked]
   }
@@ -81,25 +97,65 @@ describe('two batches, of which one has not committed when the other begins', ()
     expect(await freed()).toEqual([['held', { met: true }]])
   })
 
-  it('a member that is pushed while a gate is opened over it tells the gate when it ends', async () => {
-    await overlapped(
-      () => slow.commit(open(['m'])),
-      () => quick.commit([enqueue(item('m'))]),
-    )
+  it('a member that is pushed, and ends, while a gate is opened over it is found by the next claim', async () => {
+    await client.query('begin')
+    await slow.commit(open(['m']))
+    await quick.commit([enqueue(item('m'))])
     const [m] = (await quick.claim(ask(1))).items
     await quick.commit([finish(m!)])
+    await client.query('commit')
 
     expect(await freed()).toEqual([['held', { met: true }]])
   })
 
   it('a gate that is opened over a member that is being pushed waits for it', async () => {
-    await overlapped(
-      () => slow.commit([enqueue(item('m'))]),
-      () => quick.commit(open(['m'])),
-    )
+    await client.query('begin')
+    await slow.commit([enqueue(item('m'))])
+    await quick.commit(open(['m']))
+    await client.query('commit')
     const [m] = (await quick.claim(ask(1))).items
     expect(m!.lease.id).toBe('m')
     await quick.commit([finish(m!)])
+
+    expect(await freed()).toEqual([['held', { met: true }]])
+  })
+
+  it('a member that began to end before a user opened a gate over it, and is still at it at the look, opens it', async () => {
+    const [m] = await running(['m'])
+    await client.query('begin')
+    await slow.commit([finish(m!)])
+    const user = new pg.Client(schemas.url)
+    await user.connect()
+    await user.query('begin')
+    await quick.enlist!(user).commit(open(['m']))
+    await user.query('commit')
+    await user.end()
+    const reply = await quick.claim(ask(9))
+    expect(reply.items).toEqual([])
+    // The clock of this test stands still: what is to be looked at soon is looked at after that.
+    expect(reply.nextDueAt).toBe(START + 20)
+    await client.query('commit')
+    now = START + 20
+
+    expect(await freed()).toEqual([['held', { met: true }]])
+  })
+
+  it('a member whose end waits for a lock while a user opens a gate over it, and a claim looks, tells the gate', async () => {
+    const [m] = await running(['m'])
+    await client.query('begin')
+    // As a heartbeat holds it: a look is not hindered, an end is.
+    await client.query(`select from ${schemas.schemaOf(backend)}.item where id = 'm' for no key update`)
+    const ending = quick.commit([finish(m!)])
+    await aSessionWaits()
+    const user = new pg.Client(schemas.url)
+    await user.connect()
+    await user.query('begin')
+    await quick.enlist!(user).commit(open(['m']))
+    await user.query('commit')
+    await user.end()
+    expect(await quick.claim(ask(9))).not.toHaveProperty('nextDueAt')
+    await client.query('commit')
+    await ending
 
     expect(await freed()).toEqual([['held', { met: true }]])
   })
@@ -210,7 +266,7 @@ describe('two batches, of which one has not committed when the other begins', ()
     await quick.commit([enqueue(item('a'))])
     await paused('pause')
     const s = schemas.schemaOf(backend)
-    const claim = `select * from ${s}.claim_ready(${START}, 't', 1000, 'w', 1, 100, array(select no from ${s}.queue), array[9])`
+    const claim = `select * from ${s}.claim_ready(${START}, 't', 1000, 'w', 100, array(select no from ${s}.queue), array[9], null, null, null)`
 
     await overlapped(
       () => client.query(claim),
@@ -255,5 +311,27 @@ describe('two batches, of which one has not committed when the other begins', ()
     expect(new Set(ids).size).toBe(200)
     const tokens = claims.flatMap(({ items }) => items.map(({ lease }) => lease.token))
     expect(new Set(tokens).size).toBe(200)
+  })
+
+  it('claims at the same time never take more than their rooms hold, and together take everything', async () => {
+    const type = (i: number) => ['a', 'b', 'c'][i % 3]!
+    await quick.commit(times(300, (i) => enqueue(item(`i${i}`, { type: type(i) }))))
+    const rooms = [
+      { types: ['a'], max: 3 },
+      { types: ['b', 'c'], max: 9 },
+    ]
+    const taken: string[] = []
+    const worker = async () => {
+      for (;;) {
+        const { items, more } = await quick.claim(ask(10, { rooms }))
+        const ofA = items.filter(({ envelope }) => envelope.type === 'a').length
+        expect([ofA <= 3, items.length - ofA <= 9, items.length <= 10]).toEqual([true, true, true])
+        taken.push(...items.map(({ lease }) => lease.id))
+        if (!more) return
+      }
+    }
+    await Promise.all(times(6, worker))
+
+    expect([taken.length, new Set(taken).size]).toEqual([300, 300])
   })
 })

@@ -161,6 +161,8 @@ export class Schemas {
         'item_group',
         'gate',
         'gate_member',
+        'gate_look',
+        'group_share',
         'pause',
         'schedule',
         'audit_log',

@@ -93,7 +93,7 @@ describe('scripts on Redis', () => {
   })
 
   it('take the time of the server where no clock was given', async () => {
-    const { at } = await ledgerOn(open()).claim({ from: [], leaseMs: 1_000, worker: 'w', startNow: 0 })
+    const { at } = await ledgerOn(open()).claim({ from: [], leaseMs: 1_000, worker: 'w' })
 
     const [seconds] = (await admin.time()) as unknown as [string, string]
     expect(Math.abs(at - Number(seconds) * 1_000)).toBeLessThan(5_000)
@@ -116,7 +116,7 @@ describe('names on Redis', () => {
       const backend = open({ prefix })
       const ledger = ledgerOn(backend)
       for (const queue of hostile) {
-        const reply = await ledger.claim({ from: [{ queue, max: 5 }], leaseMs: 1_000, worker: 'w', startNow: 0 })
+        const reply = await ledger.claim({ from: [{ queue, max: 5 }], leaseMs: 1_000, worker: 'w' })
         expect(reply.items.map(({ lease }) => [lease.id, lease.queue])).toEqual([[`in ${queue}`, queue]])
         expect(reply.unreadable).toEqual([{ queue, body: `text of ${prefix} ${queue}` }])
       }
@@ -144,6 +144,20 @@ describe('names on Redis', () => {
     const [whole] = await claim(ledger)
     expect(whole?.envelope.input).toBe('"half \ud800 in the input"')
     expect(await ledger.commit([finish(whole!, 'half \ud800')])).toMatchObject([{ kind: 'refused', code: 'BAD_TEXT' }])
+  })
+})
+
+describe('messages on Redis', () => {
+  it('reach a subscriber of the same process whose subscription is still on its way', async () => {
+    const { pubsub } = open()
+    // The sending connection is up; the listening one has yet to be made, and would lose the race.
+    await pubsub.publish('nobody listens')
+    const heard: string[] = []
+    pubsub.subscribe((message) => void heard.push(message))
+
+    await pubsub.publish('hello')
+
+    await expect.poll(() => heard).toEqual(['hello'])
   })
 })
 
@@ -229,7 +243,7 @@ describe('texts that were pushed by hand', () => {
       await backend.queue.push(JSON.stringify(envelope('b')))
 
       const from = [{ queue: 'default', max: 10 }]
-      const reply = await ledger.claim({ from, leaseMs: 1_000, worker: 'w', startNow: 0 })
+      const reply = await ledger.claim({ from, leaseMs: 1_000, worker: 'w' })
 
       expect(reply.items.map(({ lease }) => lease.id)).toEqual(['a', 'b'])
       expect(reply.unreadable).toEqual([{ queue: 'default', body: bad }])
@@ -253,10 +267,10 @@ describe('memory on Redis', () => {
     watched.sent.length = 0
 
     // One claim notices, and the rest follows without anybody asking.
-    let { removed = 0 } = await ledger.claim({ from: [], leaseMs: 1_000, worker: 'w', startNow: 0 })
+    let { removed = 0 } = await ledger.claim({ from: [], leaseMs: 1_000, worker: 'w' })
     for (let i = 0; i < 200 && (await admin.exists('{millrace}:items')) === 1; i += 1)
       await new Promise((resolve) => setTimeout(resolve, 10))
-    removed += (await ledger.claim({ from: [], leaseMs: 1_000, worker: 'w', startNow: 0 })).removed ?? 0
+    removed += (await ledger.claim({ from: [], leaseMs: 1_000, worker: 'w' })).removed ?? 0
 
     expect(removed).toBe(1_200)
     expect(watched.sent.length).toBeGreaterThan(3)
@@ -271,7 +285,7 @@ describe('memory on Redis', () => {
     const items = await claim(ledger)
     await ledger.commit(items.map((item) => finish(item, '1', [ran(item)], Number.POSITIVE_INFINITY)))
     await clock.advance(400 * 86_400_000)
-    await ledger.claim({ from: [], leaseMs: 1_000, worker: 'w', startNow: 0 })
+    await ledger.claim({ from: [], leaseMs: 1_000, worker: 'w' })
     expect(await ledger.groups(['root', 'g-a'])).toMatchObject([{ open: 0 }, { open: 0 }])
     expect(await ledger.read(['root', 'a'])).toMatchObject([{ status: 'success' }, { status: 'success' }])
 
@@ -279,7 +293,7 @@ describe('memory on Redis', () => {
       { guard: { by: 'status', id: 'root', in: ['success'] }, effects: [{ do: 'erase', id: 'root' }] },
     ])
     await clock.advance(86_400_001)
-    await ledger.claim({ from: [], leaseMs: 1_000, worker: 'w', startNow: 0 })
+    await ledger.claim({ from: [], leaseMs: 1_000, worker: 'w' })
     expect(await ledger.groups(['root', 'g-a'])).toMatchObject([undefined, { open: 0 }])
     expect(await admin.hkeys('{millrace}:groups')).toEqual(['g-a'])
   })
@@ -310,14 +324,14 @@ describe('memory on Redis', () => {
     const from = [{ queue: 'default', max: 1 }]
     await ledger.commit(['held', 'lapsed'].map((id) => enqueue(envelope(id))))
     const [held] = await claim(ledger, 1)
-    await ledger.claim({ from, leaseMs: 1_000, worker: 'dead', startNow: 1 })
+    await ledger.claim({ from, leaseMs: 1_000, worker: 'dead' })
     // Another priority than any before: its list has to be made.
     await ledger.commit([enqueue(envelope('due', { priority: 5 }), { delayMs: 500 })])
     await clock.advance(2_000)
     await admin.config('SET', 'maxmemory', '1mb')
     try {
       await expect(ledger.commit([enqueue(envelope('after'))])).rejects.toMatchObject({ code: 'REDIS_FULL' })
-      expect(await ledger.extend([{ lease: held!.lease, started: true, progress: '1' }], 60_000, me)).toEqual(['held'])
+      expect(await ledger.extend([{ lease: held!.lease, running: true, progress: '1' }], 60_000, me)).toEqual(['held'])
       await clock.advance(40_000)
       expect(await ledger.inspect!.counts()).toMatchObject([{ counts: { active: 2, waiting: 1 } }])
       expect((await claim(ledger)).map(({ lease }) => lease.id)).toEqual(['due', 'lapsed'])
@@ -443,9 +457,31 @@ describe('a script on Redis', () => {
       items = await claim(ledger, 3)
     })
     expect(items.map(({ lease }) => lease.id)).toEqual(['i299', 'i298', 'i297'])
-    const looked = commands.filter(([name, key]) => name === 'EXISTS' && key?.includes(':ready:'))
+    const looked = commands.filter(([name, key]) => name === 'ZRANGE' && key?.includes(':ready:'))
     expect(looked.length).toBeLessThanOrEqual(4)
     expect((await claim(ledger, 500)).map(({ lease }) => lease.id)).toEqual(many(297).toReversed())
+  })
+
+  it('never looks at items of a type that it has no room for', async () => {
+    const ledger = ledgerOn(open())
+    for (let round = 0; round < 4; round += 1)
+      await ledger.commit(
+        many(500, `u${round}-`).map((id, i) => enqueue(envelope(id, { type: 'u', priority: i % 50 }))),
+      )
+    await ledger.commit([enqueue(envelope('last', { type: 't', priority: -1 }))])
+    const rooms = [
+      { types: ['t', 'other'], max: 5 },
+      { types: ['u'], max: 0 },
+    ]
+    let items: readonly { readonly lease: { readonly id: string } }[] = []
+    const commands = await commandsOf(async () => {
+      const reply = await ledger.claim({ from: [{ queue: 'default', max: 5 }], rooms, leaseMs: 1_000, worker: 'w' })
+      items = reply.items
+    })
+    expect(items.map(({ lease }) => lease.id)).toEqual(['last'])
+    const ready = commands.filter(([, key]) => key?.includes(':ready:')).map(([, key]) => key!.split(':ready:')[1])
+    expect(new Set(ready)).toEqual(new Set(['-1:7:defaultt']))
+    expect(commands.length).toBeLessThan(40)
   })
 
   it('says that there is more behind lists that others have emptied', async () => {
@@ -458,7 +494,7 @@ describe('a script on Redis', () => {
     const from = [{ queue: 'default', max: 1 }]
     const ids: string[] = []
     for (let more = true; more; ) {
-      const reply = await ledger.claim({ from, leaseMs: 1_000, worker: 'w', startNow: 0 })
+      const reply = await ledger.claim({ from, leaseMs: 1_000, worker: 'w' })
       ids.push(...reply.items.map(({ lease }) => lease.id))
       more = reply.more
     }
@@ -473,7 +509,7 @@ describe('a script on Redis', () => {
     const items: Awaited<ReturnType<typeof claim>>[number][] = []
     const counts: number[] = []
     for (let more = true; more; ) {
-      const reply = await ledger.claim({ from, leaseMs: 30_000, worker: 'w', startNow: 0 })
+      const reply = await ledger.claim({ from, leaseMs: 30_000, worker: 'w' })
       counts.push(reply.items.length)
       items.push(...reply.items)
       more = reply.more
@@ -481,7 +517,7 @@ describe('a script on Redis', () => {
     expect(counts).toEqual([500, 500, 100])
     watched.sent.length = 0
     const me = { id: 'w', host: 'h', version: '1', types: ['t'], queues: ['default'] }
-    const held = items.map(({ lease }, i) => ({ lease: i === 700 ? { ...lease, token: 'x' } : lease, started: true }))
+    const held = items.map(({ lease }, i) => ({ lease: i === 700 ? { ...lease, token: 'x' } : lease, running: true }))
     const answers = await ledger.extend(held, 30_000, me)
     expect(answers).toEqual(items.map((_, i) => (i === 700 ? 'lost' : 'held')))
     expect(watched.sent.filter(({ name }) => name === 'evalsha')).toHaveLength(3)

@@ -108,7 +108,7 @@ describe('every key that a script touches', () => {
     const items = await claim(ledger)
     const me = { id: 'w1', host: 'h', version: '1', types: ['t'], queues: ['default'] }
     await ledger.extend(
-      items.map(({ lease }) => ({ lease, started: true, progress: '1' })),
+      items.map(({ lease }) => ({ lease, running: true, progress: '1' })),
       30_000,
       me,
     )

@@ -217,8 +217,8 @@ describe('what people ask of Redis', () => {
 
 describe('an item that has lost its place on Redis', () => {
   it.each([
-    ['a ready one', () => admin.del(KEY('ready:0:default')), 'pending'],
-    ['one whose priority is unknown', () => admin.del(KEY('priorities:default')), 'pending'],
+    ['a ready one', () => admin.del(KEY('ready:0:7:defaultt')), 'pending'],
+    ['one whose priority is unknown', () => admin.del(KEY('priorities:7:defaultt')), 'pending'],
     ['a scheduled one', () => admin.del(KEY('later:default')), 'pending'],
     ['a running one', () => admin.del(KEY('leases:default')), 'running'],
   ] as const)('is a stray, and is freed by a release: %s', async (what, lose, status) => {
@@ -248,8 +248,8 @@ describe('an item that has lost its place on Redis', () => {
         ledger,
         ids.slice(from, from + 500).map((id) => enqueue(envelope(id))),
       )
-    const lost = await admin.zrange(KEY('ready:0:default'), '1000', '1040')
-    await admin.zrem(KEY('ready:0:default'), ...lost)
+    const lost = await admin.zrange(KEY('ready:0:7:defaultt'), '1000', '1040')
+    await admin.zrem(KEY('ready:0:7:defaultt'), ...lost)
     const found: string[] = []
     let cursor: string | undefined
     do {

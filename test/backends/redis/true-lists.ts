@@ -30,7 +30,7 @@ for i = 1, #flat, 2 do
     expect(prefix .. ':failed:' .. word .. ':' .. group, word == 'd' and more.ea or more.fa, id)
     sizes[group] = (sizes[group] or 0) + 1
   end
-  if word == 'w' then expect(prefix .. ':ready:' .. r[5] .. ':' .. queue, due, string.format('%012d', arrival) .. id) end
+  if word == 'w' then expect(prefix .. ':ready:' .. r[5] .. ':' .. lists[1], due, string.format('%012d', arrival) .. id) end
   if (word == 's' or word == 'r') and due then expect(prefix .. ':later:' .. queue, due, id) end
   if state == 'r' then expect(prefix .. ':leases:' .. queue, more.un, id) end
 end

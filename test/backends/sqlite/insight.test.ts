@@ -91,7 +91,7 @@ describe('an item that was lost', () => {
 })
 
 describe('a file of the version before', () => {
-  it('is brought up to date with all that it holds, and its own version still writes to it', async () => {
+  it('is brought up to date with all that it holds, and its own version works on it no more', async () => {
     const file = temporaryFile()
     const tables = tablesOf('')
     const { component, steps } = schemaOf(tables, '')
@@ -103,19 +103,23 @@ describe('a file of the version before', () => {
     old.exec(`insert into item (id, queue, type, group_id, priority, attempt, queue_at, start_at, input, state, flags, class,
       fingerprint, outcome, ending, end_at, gone_at)
       values ('d', 'default', 't', 'g', 0, 1, 1, 1, 'null', 6, 0, 'retryable', 'f', 'Error: x', 'exhausted', ${START}, ${2 * START})`)
+    // Its leases are in wall time: in the time of the lease clock they would last for decades.
+    old.exec(`insert into item (id, queue, type, group_id, priority, attempt, queue_at, start_at, input, state, flags, due_at,
+      token, lease_until, worker, run_at, fence)
+      values ('l', 'default', 't', 'l', 0, 1, 1, 1, 'null', 4, 0, 1, 'token', ${START + 30_000}, 'w', ${START}, 1)`)
 
     const backend = openFile({ file, prefix: '', now: () => START })
-    const { inspect } = ledgerOn(backend)
+    const ledger = ledgerOn(backend)
+    const { inspect } = ledger
     expect(await inspect!.failures!(10)).toMatchObject([{ fingerprint: 'f', dead: 1, sample: { id: 'd' } }])
     expect(await inspect!.flow!(1_000)).toMatchObject([{ queue: 'default', type: 't', failed: 1 }])
-    old.prepare(putWorker).run('after', START)
     const workers = await inspect!.workers()
-    expect(workers.map(({ id, settings }) => [id, settings])).toEqual([
-      ['after', undefined],
-      ['before', undefined],
-    ])
+    expect(workers.map(({ id, settings }) => [id, settings])).toEqual([['before', undefined]])
+    expect((await ledger.claim(ask(5))).items).toMatchObject([{ lease: { id: 'l', fence: 2 }, lapses: 1 }])
     // What the old version checks before it works.
-    migrate(old, { component, steps: steps.slice(0, 1) }, false)
+    expect(() => migrate(old, { component, steps: steps.slice(0, 2) }, false)).toThrow(
+      expect.objectContaining({ code: 'SCHEMA_TOO_NEW' }),
+    )
     old.close()
     await backend.close()
   })

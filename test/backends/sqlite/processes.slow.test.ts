@@ -4,10 +4,13 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { SqliteBackend } from '../../../src/backends/sqlite/index.js'
+import type { Claimed } from '../../../src/ports/item.js'
+import type { Ledger } from '../../../src/ports/ledger.js'
 import { ask, enqueue, finish, item, times } from '../settlements.js'
 import { ledgerOn, openFile, temporaryFile } from './open-file.js'
 
-const program = fileURLToPath(new URL('drain.child.ts', import.meta.url))
+const drains = fileURLToPath(new URL('drain.child.ts', import.meta.url))
+const holds = fileURLToPath(new URL('hold.child.ts', import.meta.url))
 
 interface Deed {
   readonly done: string
@@ -21,9 +24,12 @@ afterEach(async () => {
   for (const backend of opened.splice(0)) await backend.close()
 })
 
-/** A worker process, and what it has said so far. */
-function worker(name: string, file: string, ...more: readonly string[]) {
-  const child = spawn(process.execPath, ['--import', 'tsx', program, file, name, ...more], { stdio: 'pipe' })
+/** A worker process that does what it finds. */
+const worker = (name: string, file: string, ...more: readonly string[]) => start<Deed>(drains, file, name, ...more)
+
+/** A process, and what it has said so far. */
+function start<T>(program: string, ...words: readonly string[]) {
+  const child = spawn(process.execPath, ['--import', 'tsx', program, ...words], { stdio: 'pipe' })
   running.add(child)
   let said = ''
   let complained = ''
@@ -45,7 +51,7 @@ function worker(name: string, file: string, ...more: readonly string[]) {
       said
         .split('\n')
         .slice(0, -1)
-        .map((line) => JSON.parse(line) as Deed),
+        .map((line) => JSON.parse(line) as T),
   }
 }
 
@@ -131,5 +137,57 @@ describe('several processes on one SQLite file', () => {
 
     expect(await woken).toBe('default')
     expect(heard).toContain('theirs')
+  })
+})
+
+describe('the leases of several processes on one SQLite file', () => {
+  // Long enough that a busy machine does not miss all eight heartbeats within one.
+  const LEASE_MS = 2_000
+  const claimOne = async (ledger: Ledger) => (await ledger.claim(ask(1, { worker: 'here', leaseMs: 60_000 }))).items[0]
+
+  it('hold against a process that is much older, and end for it when their process has died', async () => {
+    const file = temporaryFile()
+    const ledger = open(file)
+    await ledger.commit([enqueue(item('a'))])
+    const holder = start<{ readonly said: string }>(holds, file, 'holder', String(LEASE_MS))
+    while (holder.deeds().length === 0) await wait(5)
+
+    const until = performance.now() + 2 * LEASE_MS
+    while (performance.now() < until) {
+      expect(await claimOne(ledger)).toBeUndefined()
+      await wait(20)
+    }
+    const [view] = await ledger.read(['a'])
+    expect(view).toMatchObject({ status: 'running', holder: 'holder' })
+    expect(view!.leaseUntil! - Date.now()).toBeLessThanOrEqual(LEASE_MS + 5)
+    expect(view!.leaseUntil! - Date.now()).toBeGreaterThan(0)
+
+    holder.child.kill('SIGKILL')
+    expect(await holder.ended).toMatchObject({ signal: 'SIGKILL', complained: '' })
+    expect(new Set(holder.deeds().map(({ said }) => said))).toEqual(new Set(['held']))
+    const killedAt = performance.now()
+    let again: Claimed | undefined
+    while (again === undefined && performance.now() < killedAt + 10 * LEASE_MS) {
+      await wait(5)
+      again = await claimOne(ledger)
+    }
+    expect(again).toMatchObject({ lease: { id: 'a' }, lapses: 1, crashes: 1 })
+    expect(performance.now() - killedAt).toBeLessThan(3 * LEASE_MS)
+  })
+
+  it('end for a process that has only just begun, no later than for their own', async () => {
+    const file = temporaryFile()
+    const ledger = open(file)
+    await ledger.commit([enqueue(item('a', { parent: 'none' }))])
+    // It is not heard of again.
+    const { items } = await ledger.claim(ask(1, { leaseMs: LEASE_MS }))
+    expect(items).toHaveLength(1)
+
+    // It looks for four seconds.
+    const other = worker('other', file, '30000', '200')
+    expect(await other.ended).toMatchObject({ code: 0, complained: '' })
+
+    expect(other.deeds().map(({ done }) => done)).toEqual(['a'])
+    expect((await ledger.commit([finish(items[0]!)]))[0]).toEqual({ kind: 'stale' })
   })
 })

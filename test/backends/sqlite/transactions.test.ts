@@ -53,7 +53,7 @@ describe('a batch on SQLite', () => {
       await gate
       return ctx.void()
     })
-    const work = createWork({ backend, work: [noop] as const })
+    const work = createWork({ backend, work: [noop] as const, concurrency: 128 })
     await work.enqueueMany(times(100, (i) => noop(i)))
     while (work.active().length < 100) await new Promise((resolve) => setImmediate(resolve))
     begun.count = 0

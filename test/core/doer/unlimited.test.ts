@@ -81,7 +81,7 @@ describe('unlimitedDoer', () => {
   })
 
   it('starts at once whatever it is given', () => {
-    expect(unlimitedDoer({ available: 1 }).startable?.()).toBe(Infinity)
+    expect(unlimitedDoer({ available: 1 }).concurrency).toBe(Infinity)
   })
 
   it('never wakes anybody, since available() never rises', () => {

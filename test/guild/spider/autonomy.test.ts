@@ -31,13 +31,16 @@ it('runs writs by itself, woken and not polled, and retries the one that fails',
     await made.g.shutdown()
   })
   const first = await made.post()
-  const second = await made.post()
+  // Open only when it is linked: it would be run at once.
+  const second = await made.clerk.post({ title: 'a writ', body: '', draft: true })
   await made.follows(second, first)
+  await made.clerk.transition(second.id, 'open')
   await until(async () => (await made.phaseOf(second)) === 'completed')
   expect(await made.phaseOf(first)).toBe('completed')
   expect((await made.rigsOf(first)).map(({ status }) => status)).toEqual(['stuck', 'completed'])
   expect(await made.rigsOf(second)).toHaveLength(1)
-  // Every run was an item under its own key, and failure was an outcome: nothing is dead.
+  // Every run was an item under its own key, and failure was an outcome: nothing is dead. The last one is settled after its writ.
+  await until(async () => (await w.list()).every(({ status }) => status !== 'running'))
   const states = await w.list()
   expect(states.map(({ id }) => id).sort()).toEqual([...runs].sort())
   expect(new Set(states.map(({ status }) => status))).toEqual(new Set(['success']))

@@ -51,7 +51,9 @@ async function killedAt(call: number): Promise<{ calls: readonly string[]; pushe
   const next = await spiderGuild(ground(memoryStacks({ space })), { designs, spider: { pollIntervalMs: 100 } })
   const w = createWork({ backend: items, work: [next.spider.engineWork] })
   const running = next.spider.start({ work: w })
-  while ((await next.phaseOf(writ)) !== 'completed') await new Promise((resolve) => setTimeout(resolve, 2))
+  const isOver = async () =>
+    (await next.phaseOf(writ)) === 'completed' && (await w.list()).every(({ status }) => status !== 'running')
+  while (!(await isOver())) await new Promise((resolve) => setTimeout(resolve, 2))
   const [rig, ...others] = await next.rigsOf(writ)
   expect(others).toEqual([])
   expect(runs).toEqual([`${rig?.id}/only/1`])

@@ -167,8 +167,8 @@ export const SOURCE_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a run whose lease was lost is settled all the same',
     file: 'src/source/loop/run.ts',
-    find: "if (delivery.state === 'abandoned') return\n    if (delivery.state === 'lost') {",
-    replace: "if (delivery.state === 'abandoned') return\n    if (delivery.started === false) {",
+    find: "    if (delivery.state === 'lost') {\n      this.#lost(delivery)\n      return\n    }\n    try {",
+    replace: '    try {',
     caughtBy: hopper('heartbeat', 'its result is not settled'),
   },
   {

@@ -45,25 +45,31 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'W7 children are queued before their parent settles, and outside of it',
     file: 'src/source/ledger-feed.ts',
-    find: '    const result = await sent(o, settling)\n',
+    find: '    const result = await sent(o, delivery.item.envelope.type, settling)\n',
     replace:
       "    const pushes = settling.settlement.effects.filter((effect) => effect.do === 'push')\n" +
-      "    if (pushes.length > 0) await o.commits.add({ guard: { by: 'none' }, effects: pushes })\n" +
-      '    const result = await sent(o, settling)\n',
+      "    const early = { type: '', settlement: { guard: { by: 'none' }, effects: pushes } } as const\n" +
+      '    if (pushes.length > 0) await o.outcomes.add(early)\n' +
+      '    const result = await sent(o, delivery.item.envelope.type, settling)\n',
     caughtBy: simulation,
   },
   {
     fault: 'W1 an outcome is written before the handler has run (ack first)',
     file: 'src/source/ledger-feed.ts',
-    find: '        if (reply.items.length > 0) {\n',
+    find: '        more ||= reply.more\n',
     replace:
+      '        more ||= reply.more\n' +
       '        if (reply.items.length > 0) {\n' +
-      '          await o.commits.addMany(\n' +
-      '            reply.items.map(({ lease, envelope: { id } }) => ({\n' +
-      "              guard: { by: 'lease', lease },\n" +
-      "              effects: [{ do: 'finish', id, ending: 'done', keepMs: 86_400_000 }],\n" +
+      '          await o.outcomes.addMany(\n' +
+      '            reply.items.map(({ lease, envelope: { id, type } }) => ({\n' +
+      '              type,\n' +
+      '              settlement: {\n' +
+      "                guard: { by: 'lease', lease },\n" +
+      "                effects: [{ do: 'finish', id, ending: 'done', keepMs: 86_400_000 }],\n" +
+      '              },\n' +
       '            })),\n' +
-      '          )\n',
+      '          )\n' +
+      '        }\n',
     caughtBy: simulation,
   },
   {
@@ -104,8 +110,8 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'leases are not extended',
     file: 'src/source/loop/lease-keeper.ts',
-    find: 'else void this.#beat()',
-    replace: 'else this.#loseOverdue()',
+    find: '      this.#armTick()\n      this.#beat()\n',
+    replace: '      this.#armTick()\n',
     caughtBy: peace('loses no lease'),
   },
   {
@@ -118,8 +124,8 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a lease counts from the reply, not from the question',
     file: 'src/source/loop/run.ts',
-    find: 'new Delivery(item, now, askedMs)',
-    replace: 'new Delivery(item, now)',
+    find: 'new Delivery(item, now, askedMs, this.#carried.stages)',
+    replace: 'new Delivery(item, now, now, this.#carried.stages)',
     caughtBy: simulation,
   },
   {

@@ -27,7 +27,7 @@ describe('an act on one item', () => {
     const { acts, desk, w, charge, item } = scene({ attempts: 5 })
     await w.stop()
     const { id } = await w.enqueue(charge('o-1')).accepted()
-    const ask = { from: [{ queue: 'default', max: 1 }], leaseMs: 30_000, worker: 'w', startNow: 1 }
+    const ask = { from: [{ queue: 'default', max: 1 }], leaseMs: 30_000, worker: 'w' }
     const [claimed] = (await desk.ledger.claim(ask)).items
     await acts.cancel(id, BY)
     expect(await acts.cancel(id, BY), 'asked for already').toMatchObject({ done: 0 })

@@ -209,7 +209,6 @@ export const CORRUPTIONS: readonly Corruption[] = [
         from: [{ queue: 'asleep', max: 1 }],
         leaseMs: 1_000,
         worker: 'gone',
-        startNow: 1,
       })
       return { about: id, mustEnd: [] }
     },

@@ -112,7 +112,6 @@ async function bury(ledger: Ledger, count: number): Promise<void> {
         from: [{ queue: 'default', max: BATCH }],
         leaseMs: 60_000,
         worker: 'gravedigger',
-        startNow: BATCH,
       })
       left -= items.length
       await ledger.commit(

@@ -128,7 +128,7 @@ function deskOn(world: World, ledger: Ledger): Desk {
     prefix: 'work:',
     ledger,
     clock: world.clock,
-    now: async () => (await ledger.claim({ from: [], leaseMs: 1_000, worker: 'onlooker', startNow: 0 })).at,
+    now: async () => (await ledger.claim({ from: [], leaseMs: 1_000, worker: 'onlooker' })).at,
     inspect: () => ledger.inspect!,
   }
 }

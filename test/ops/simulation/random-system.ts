@@ -32,6 +32,7 @@ export const KINDS = [
   'gate over nobody',
   'running',
   'behind another',
+  'behind two',
   'cut off',
 ] as const
 export type Kind = (typeof KINDS)[number]
@@ -78,7 +79,8 @@ export async function randomSystem(seed: number) {
     work: [ok, aside, flaky, poison, long, bulk, lonely, cut, foreign],
     autoStart: false,
   })
-  const worker = createWork({ backend, clock, work: [ok, aside, flaky, poison, long, bulk] })
+  // By the time that anybody asks, a heartbeat has told what runs.
+  const worker = createWork({ backend, clock, work: [ok, aside, flaky, poison, long, bulk], heartbeat: 1_000 })
   const desk = openDesk(backend, { clock })
   const acts = openActs(desk)
   const systems: { stop(): Promise<unknown> }[] = [worker]
@@ -126,13 +128,19 @@ export async function randomSystem(seed: number) {
     },
     'behind another': async () => {
       await make.running()
-      // Its worker has taken it along, and it waits there.
+      // Its worker takes one along, which waits there, and leaves the others where they are.
+      if (known.some(({ kind }) => kind === 'behind another')) return
       add('behind another', await enqueue(long('y')), 'taken')
+      await clock.advance(50)
+    },
+    'behind two': async () => {
+      await make['behind another']()
+      add('behind two', await enqueue(long('z')), 'waiting')
     },
     'cut off': async () => {
       const id = await enqueue(cut('x'))
       const from = [{ queue: 'cut', max: 1 }]
-      await desk.ledger.claim({ from, leaseMs: 100, worker: 'ghost', startNow: 1 })
+      await desk.ledger.claim({ from, leaseMs: 100, worker: 'ghost' })
       add('cut off', id, 'lapsed')
     },
   }

@@ -36,8 +36,6 @@ async function follow(system: System, id: string, { code, remedy }: Reason): Pro
     case 'unknown-type':
       expect(remedy).toMatch(/Start a process|Deploy a worker/)
       await deploy()
-      // A worker that did not know it has put it back for a while.
-      await acts.runNow(id, BY).catch(() => undefined)
       return
     case 'gate': {
       const [, member] = /Ask why (.+?) has not ended/.exec(remedy) ?? []

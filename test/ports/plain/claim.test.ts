@@ -6,7 +6,7 @@ import { portsWith } from './ports.js'
 import { byLease, enqueue, env, finish, item, park, retryAt } from './settlements.js'
 import { world } from './world.js'
 
-const ask = { from: [{ queue: 'default', max: 10 }], leaseMs: 30_000, worker: 'w1', startNow: 10 }
+const ask = { from: [{ queue: 'default', max: 10 }], leaseMs: 30_000, worker: 'w1' }
 
 /** A queue that always hands out the same bodies, and counts what is done with them. */
 function stub(bodies: () => readonly string[]) {
@@ -54,7 +54,7 @@ describe('a hand-written envelope without any record', () => {
     await pushRaw(env('x', { type: 'ghost', attempt: 9, retry: { attempts: 3 }, input: '{bad json' }))
     const { items } = await ledger.claim(ask)
     expect(items).toMatchObject([
-      { envelope: { id: 'x', type: 'ghost', attempt: 9, input: '{bad json' }, deliveries: 1, started: false },
+      { envelope: { id: 'x', type: 'ghost', attempt: 9, input: '{bad json' }, deliveries: 1 },
     ])
   })
 })

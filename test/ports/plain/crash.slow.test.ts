@@ -101,7 +101,6 @@ async function cutShort(powers: Powers, settle: Settle, at: number, when: 'befor
       from: [{ queue: 'default', max: 10 }],
       leaseMs: 30_000,
       worker: 's',
-      startNow: 10,
     })
     await survivor.begin?.(reply.items.map(({ lease }) => lease))
     closed.push(...(reply.closed ?? []).map(({ groupId }) => groupId))

@@ -10,7 +10,7 @@ async function three(powers: 'all' | 'documented' | 'minimal' = 'documented') {
   const made = world(powers)
   await made.ledger.commit(names.map((id) => enqueue(item(id))))
   const items = await made.claim({ leaseMs: 1000 })
-  const held = items.map(({ lease }) => ({ lease, started: true }))
+  const held = items.map(({ lease }) => ({ lease, running: true }))
   made.ports.calls.length = 0
   return { ...made, items, held }
 }
@@ -81,10 +81,9 @@ describe('a heartbeat', () => {
       onError: (error) => void errors.push(error),
     })
     await ledger.commit([enqueue(item('a'))])
-    const [a] = (await ledger.claim({ from: [{ queue: 'default', max: 1 }], leaseMs: 1000, worker: 'w', startNow: 1 }))
-      .items
+    const [a] = (await ledger.claim({ from: [{ queue: 'default', max: 1 }], leaseMs: 1000, worker: 'w' })).items
     hangs = true
-    const answer = ledger.extend([{ lease: a!.lease, started: true }], 1000, me)
+    const answer = ledger.extend([{ lease: a!.lease, running: true }], 1000, me)
     await made.clock.advance(1000)
     expect(await answer).toEqual(['lost'])
     expect(errors).toMatchObject([{ code: 'HEARTBEAT_UNANSWERED' }])

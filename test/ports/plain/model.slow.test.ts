@@ -151,10 +151,16 @@ class Story {
   }
 
   async #claim(start: boolean): Promise<void> {
-    const ask = { from: [{ queue: 'default', max: 50 }], leaseMs: LEASE_MS, worker: 'w', startNow: start ? 50 : 0 }
+    const ask = { from: [{ queue: 'default', max: 50 }], leaseMs: LEASE_MS, worker: 'w' }
     const mine = await this.made.ledger.claim(ask)
     if (start) await this.made.ledger.begin?.(mine.items.map(({ lease }) => lease))
     const theirs = this.model.claim(ask)
+    if (start)
+      this.model.extend(
+        theirs.items.map(({ lease }) => ({ lease, running: true })),
+        LEASE_MS,
+        { id: 'w', host: 'h', version: '1', types: [], queues: [] },
+      )
     const seen = (items: readonly Claimed[]) =>
       items
         .map(({ envelope: { id, attempt, groupId, priority }, crashes, gate }) => ({
@@ -234,7 +240,7 @@ class Story {
       ],
     }
     // The one status that a plain store learns only with the start: claimed and not begun still reads pending there.
-    if (this.model.rows.get(id)?.lease?.started === false) return
+    if (this.model.rows.get(id)?.lease?.running === false) return
     await this.#commit(settlement, settlement)
   }
 
@@ -279,7 +285,7 @@ class Story {
       all.map((view, i) => {
         // Claimed and not begun: a plain store knows only of the start.
         const row = this.model.rows.get(names[i]!)
-        const status = view?.status === 'running' && row?.lease?.started === false ? 'pending' : view?.status
+        const status = view?.status === 'running' && row?.lease?.running === false ? 'pending' : view?.status
         return { id: names[i], status, ending: view?.ending, result: view?.result, error: view?.error }
       })
     expect(seen(views)).toEqual(seen(rows))

@@ -129,7 +129,6 @@ describe('the order of a settlement', () => {
       from: [{ queue: 'default', max: 1 }],
       leaseMs: 1000,
       worker: 'w',
-      startNow: 1,
     })
     made.ports.calls.length = 0
     await made.commit(release(items[0]!, 50))
@@ -222,7 +221,7 @@ describe('a settlement whose port fails', () => {
     const me = { id: 'w1', host: 'h', version: '1', types: [], queues: [] }
     for (let beat = 0; beat < 5; beat += 1) {
       await made.clock.advance(20_000)
-      expect(await made.ledger.extend([{ lease: made.held.lease, started: true }], 30_000, me)).toEqual(['held'])
+      expect(await made.ledger.extend([{ lease: made.held.lease, running: true }], 30_000, me)).toEqual(['held'])
       expect(await made.claim({ ledger: made.again() })).toEqual([])
     }
     made.ports.fault = () => undefined
@@ -245,7 +244,6 @@ describe('a settlement whose port fails', () => {
         from: [{ queue: 'default', max: 5 }],
         leaseMs: 1000,
         worker: 'w2',
-        startNow: 5,
       })
       expect(reply.items).toEqual([])
       expect(reply.closed).toEqual([{ groupId: 'g-a' }])
@@ -374,7 +372,6 @@ describe('two runs of one item', () => {
       from: [{ queue: 'default', max: 1 }],
       leaseMs: 1000,
       worker: 'w',
-      startNow: 1,
     })
     const begun = ledger.begin?.([items[0]!.lease])
     const ended = ledger.commit([finish(items[0]!, '1')])
@@ -488,7 +485,7 @@ describe('the keys of a plain system', () => {
       const me = { id: 'w1', host: 'h', version: '1', types: [], queues: [] }
       const kids = await made.claim()
       await made.ledger.extend(
-        kids.map(({ lease }) => ({ lease, started: true, progress: '1' })),
+        kids.map(({ lease }) => ({ lease, running: true, progress: '1' })),
         1000,
         me,
       )

@@ -125,7 +125,7 @@ describe('nudges', () => {
 
   it('of delayed pushes are remembered: every claim tells the next due time', async () => {
     const { ledger, commit, clock } = world()
-    const ask = { from: [{ queue: 'default', max: 5 }], leaseMs: 1000, worker: 'w', startNow: 5 }
+    const ask = { from: [{ queue: 'default', max: 5 }], leaseMs: 1000, worker: 'w' }
     const now = clock.now()
     await commit(enqueue(item('a', { startAt: now + 300 }), 300))
     await commit(enqueue(item('b', { startAt: now + 100 }), 100))

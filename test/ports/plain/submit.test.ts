@@ -182,7 +182,6 @@ describe('an item that is born leased on plain ports', () => {
     envelope: item(id),
     lapses: 0,
     crashes: 0,
-    started: true,
     deliveries: 1,
   })
 
@@ -192,7 +191,7 @@ describe('an item that is born leased on plain ports', () => {
     expect(ports.calls.some(({ port }) => port === 'queue')).toBe(false)
     expect(JSON.parse((await get('state:a'))!)).toMatchObject({ status: 'running' })
     const me = { id: 'w1', host: 'h', version: '1', types: [], queues: [] }
-    expect(await ledger.extend([{ lease: run('a').lease, started: true }], 1000, me)).toEqual(['held'])
+    expect(await ledger.extend([{ lease: run('a').lease, running: true }], 1000, me)).toEqual(['held'])
     expect(await commit(finish(run('a'), '1'))).toEqual({ kind: 'applied', closed: [{ groupId: 'g-a' }] })
     expect((await ledger.read(['a']))[0]).toMatchObject({ status: 'success', result: '1' })
   })

@@ -32,6 +32,7 @@ export function openPlain(
 export const without = [
   'native ledger',
   'lapses',
+  'rooms',
   'inspect',
   'born leased',
   'holds',

@@ -90,7 +90,7 @@ export function world(powers: Powers = 'documented', options: PlainOptions = {})
     again,
     commit: async (settlement) => (await ledger.commit([settlement]))[0]!,
     claim: async ({ max = 10, leaseMs = 30_000, ledger: by = ledger } = {}) => {
-      const { items } = await by.claim({ from: [{ queue: 'default', max }], leaseMs, worker: 'w1', startNow: max })
+      const { items } = await by.claim({ from: [{ queue: 'default', max }], leaseMs, worker: 'w1' })
       await by.begin?.(items.map(({ lease }) => lease))
       return items
     },

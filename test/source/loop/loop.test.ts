@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
+import type { Clock } from '../../../src/core/clock.js'
 import { DrainedError } from '../../../src/core/stream-errors.js'
+import type { LeaseWord } from '../../../src/ports/ledger.js'
 import type { Admission, Carry } from '../../../src/source/loop/admission.js'
 import type { Deliveries, Delivery } from '../../../src/source/loop/delivery.js'
 import { CancelledError } from '../../../src/source/loop/errors.js'
-import type { Feed, LeaseWord } from '../../../src/source/loop/feed.js'
+import type { Feed } from '../../../src/source/loop/feed.js'
 import { Loop } from '../../../src/source/loop/loop.js'
 import type { LoopOptions } from '../../../src/source/loop/loop-options.js'
 import type { Observer } from '../../../src/source/loop/observer.js'
@@ -321,5 +323,150 @@ describe('a heartbeat', () => {
       expect(await running).toMatchObject({ lost: 1, settled: 0 })
       expect(lostAt).toBe(3_000)
     }
+  })
+
+  it('that takes long leaves room for no more leases than a beat can extend in half the time between two', async () => {
+    const rooms: number[] = []
+    const items = Array.from({ length: 2_000 }, (_, i) => `i${i}`)
+    const extend = async (deliveries: readonly Delivery<string>[]) => {
+      await clock.sleep(1_000)
+      return deliveries.map(() => 'held' as const)
+    }
+    const { clock, loop, source } = looping([], {
+      feed: {
+        lease: { ms: 9_000, everyMs: 3_000, extend },
+        pull: async () => ({ items: rooms.length === 1 ? items : [], more: true }),
+      },
+    })
+    const gate = held()
+    const by = policy({
+      appetite: (_held, leasesLeft) => {
+        rooms.push(leasesLeft)
+        return leasesLeft > 0 && rooms.length < 3 ? 10 : 0
+      },
+    })
+    const running = loop.run(source, by, async () => {
+      await gate.promise
+      return ['ok']
+    })
+    await clock.advance(10_000)
+    gate.release()
+    await Promise.all([loop.stop(), clock.advance(10_000), running])
+    // 4,096 until a beat has shown more; then 2,000 in a second make 3,000 in half of three.
+    expect(rooms[0]).toBe(4_096)
+    expect(rooms[1]).toBe(2_096)
+    expect(rooms.at(-1)).toBe(1_000)
+  })
+
+  it('that was slow once is given more leases again when beats come in time, and none are kept from what waits for others', async () => {
+    let tookMs = 2_900
+    const rooms: number[] = []
+    const extend = async (deliveries: readonly Delivery<string>[]) => {
+      await clock.sleep(tookMs)
+      return deliveries.map(() => 'held' as const)
+    }
+    const { clock, loop, source } = looping([], {
+      feed: {
+        lease: { ms: 90_000, everyMs: 3_000, extend },
+        pull: async () => ({
+          items: rooms.length === 1 ? Array.from({ length: 1_500 }, (_, i) => `i${i}`) : [],
+          more: false,
+        }),
+      },
+    })
+    const deliveries: Delivery<string>[] = []
+    const gate = held()
+    const by = policy({
+      appetite: (_held, leasesLeft) => {
+        rooms.push(leasesLeft)
+        return 10
+      },
+    })
+    const running = loop.run(source, by, async ([delivery]) => {
+      deliveries.push(delivery)
+      await gate.promise
+      return ['ok']
+    })
+    await clock.advance(30_000)
+    // As few as one call extends: less would be no worker at all.
+    expect(rooms.at(-1)).toBe(0)
+    for (const delivery of deliveries.slice(0, 800)) delivery.moveTo('lent')
+    await clock.advance(2_000)
+    expect(rooms.at(-1)).toBe(300)
+    tookMs = 10
+    await clock.advance(20_000)
+    expect(rooms.at(-1)).toBeGreaterThan(2_000)
+    gate.release()
+    await Promise.all([loop.stop(), clock.advance(10_000), running])
+  })
+
+  it('that fails is reported once, until one is answered', async () => {
+    let isAway = true
+    const { clock, loop, source, failures } = looping(['a', 'b'], {
+      feed: {
+        lease: {
+          ms: 90_000,
+          everyMs: 1_000,
+          extend: async (deliveries: readonly Delivery<string>[]) => {
+            if (isAway) throw new Error('away')
+            return deliveries.map(() => 'held' as const)
+          },
+        },
+      },
+    })
+    const gate = held()
+    const running = loop.run(source, policy(), async () => {
+      await gate.promise
+      return ['ok']
+    })
+    await clock.advance(10_500)
+    expect(failures).toHaveLength(1)
+    isAway = false
+    await clock.advance(2_000)
+    isAway = true
+    await clock.advance(5_000)
+    expect(failures).toHaveLength(2)
+    gate.release()
+    await Promise.all([clock.advance(1_000), running])
+  })
+
+  it('of many leases lets the event loop in between its calls', async () => {
+    const told: string[] = []
+    let workedMs = 0
+    const fake = new FakeClock()
+    const clock: Clock = {
+      now: () => fake.now(),
+      monotonic: () => fake.monotonic() + workedMs,
+      after: (ms, call) => fake.after(ms, call),
+      sleep: (ms, signal) => fake.sleep(ms, signal),
+      turn: () =>
+        new Promise((resolve) => {
+          setImmediate(() => {
+            told.push('turn')
+            resolve()
+          })
+        }),
+    }
+    const lease = {
+      ms: 3_000,
+      extend: async (deliveries: readonly Delivery<string>[]) => {
+        told.push('call')
+        workedMs += 5
+        return deliveries.map(() => 'held' as const)
+      },
+    }
+    const items = Array.from({ length: 6_000 }, (_, i) => `i${i}`)
+    const { loop, source } = looping(items, { feed: { lease }, options: { clock } })
+    const gate = held()
+    const running = loop.run(source, policy(), async () => {
+      await gate.promise
+      return ['ok']
+    })
+    await fake.advance(1_000)
+    // The turns are those of the real event loop, which the fake clock does not wait for.
+    await expect.poll(() => told.filter((word) => word === 'call')).toHaveLength(6)
+    gate.release()
+    await running
+    expect(told.join(' ')).not.toContain('call call')
   })
 })

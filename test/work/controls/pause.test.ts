@@ -31,6 +31,22 @@ describe.each(GROUNDS)('a pause on %s ports', (ground) => {
     expect(await until(other.paused())).toEqual({ queues: [], types: [] })
   })
 
+  it.runIf(isNativeGround(ground))('of a type with a large backlog delays no other type', async () => {
+    const ran: string[] = []
+    const [slow, quick] = [recording('slow', ran), recording('quick', ran)]
+    const { w, until, clock } = world(ground, { work: [slow, quick], autoStart: false })
+    await until(w.pause({ type: slow }))
+    await until(w.enqueueMany(Array.from({ length: 6_000 }, (_, n) => slow(n))))
+    const result = w.enqueue(quick(1)).result()
+    await clock.settle()
+    const startedAt = clock.now()
+    w.start()
+
+    expect(await until(result)).toBe(1)
+    expect(ran).toEqual(['quick1'])
+    expect(clock.now() - startedAt).toBeLessThan(1_000)
+  })
+
   it('of a queue holds everything in it, keeps its order, and lets what runs go on', async () => {
     const ran: string[] = []
     const end = gate()

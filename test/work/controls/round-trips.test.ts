@@ -16,7 +16,7 @@ const controlled = defineWork('controlled', async (n, ctx) => ctx.result(n), {
 /** What the ledger is asked for, from the enqueue of so many to their end. Nobody waits: a waiter looks for itself. */
 async function callsFor(works: readonly Work[]): Promise<Record<string, number>> {
   const { ports, calls } = counted()
-  const { w, clock, events } = world('native', { work: [plain, controlled] }, ports)
+  const { w, clock, events } = world('native', { work: [plain, controlled], concurrency: 100 }, ports)
   await clock.advance(20)
   calls.clear()
   for (const work of works) void w.enqueue(work)

@@ -1,9 +1,78 @@
+import { IN_ORDER } from './plan-settings.js'
+
+/**
+ * Where there is no room for some types, or a room may be full before its queue is. By item_typed: of each type the first that fit in,
+ * of those the first that fit into their rooms, and of those the first that the queue has place for; then exactly these are
+ * locked. To lock while looking would lock what is not taken, and another claim would pass it over. What others were
+ * quicker to take is looked past in another round.
+ */
+const PICK_BY_ROOM = `    for v_place in 1..cardinality(p_queues) loop
+      v_left := p_max[v_place];
+      for v_round in 1..8 loop
+        exit when v_left <= 0;
+        select array_agg(c.id) into v_some from (
+          select c.id from (
+            select x.*, row_number() over (partition by x.room order by x.priority desc, x.due_at, x.seq) as nth from (
+              select h.room, r.* from unnest(v_homes, v_rooms, v_of) h(no, room, queue) cross join lateral (
+                select r.id, r.priority, r.due_at, r.seq from {schema}.item r
+                 where r.home = h.no and r.state = 0 and r.id <> all(v_tried)
+                 order by r.priority desc, r.due_at, r.seq limit least(v_room[h.room], v_left)) r
+               where h.queue = p_queues[v_place] and v_room[h.room] > 0 and h.no <> all(v_paused)
+            ) x
+          ) c where c.nth <= v_room[c.room]
+          order by c.priority desc, c.due_at, c.seq limit v_left) c;
+        exit when v_some is null;
+        v_tried := v_tried || v_some;
+        -- By the primary key: the sum keeps it from the indexes of what is ready.
+        select coalesce(array_agg(x.id order by x.priority desc, x.due_at, x.seq), '{}'),
+               coalesce(array_agg(v_rooms[array_position(v_homes, x.home)]), '{}')
+          into v_got, v_used
+          from (select r.id, r.home, r.priority, r.due_at, r.seq from {schema}.item r
+                 where r.id = any(v_some) and r.state + 0 = 0 for no key update skip locked) x;
+        select array_agg(m.free - (select count(*) from unnest(v_used) u(room) where u.room = m.room)::int order by m.room)
+          into v_room from unnest(v_room) with ordinality m(free, room);
+        v_picked := v_picked || v_got;
+        v_left := v_left - cardinality(v_got);
+        exit when cardinality(v_got) = cardinality(v_some);
+        -- Others are at it, too: let the client come again.
+        v_more := v_more or v_round = 8;
+      end loop;
+    end loop;
+`
+
+/** Any type, as much as there is: by item_ready. A type that came a moment ago is left: the claim did not say that it has room for it. */
+const PICK_ANY = `    select coalesce(array_agg(c.id order by q.place, c.priority desc, c.due_at, c.seq), '{}') into v_picked
+      from unnest(p_queues, p_max) with ordinality q(no, max, place)
+     cross join lateral (
+       select r.id, r.priority, r.due_at, r.seq from {schema}.item r
+        where r.queue = q.no and r.state = 0 and r.home <> all(v_paused) and (v_homes is null or r.home = any(v_homes))
+        order by r.priority desc, r.due_at, r.seq limit q.max for no key update skip locked) c;
+`
+
+/** Whether something is left that could be taken. What another connection holds at this moment is not more work for us. */
+const IS_THERE_MORE = `  if not v_any then
+    v_more := v_more or exists (select from unnest(v_homes) h(no) cross join lateral (
+                select from {schema}.item r where r.home = h.no and r.state = 0 limit 1 for no key update skip locked) c
+               where h.no <> all(v_paused));
+  elsif v_found > 0 and (cardinality(p_queues) > 1 or v_found >= p_max[1]) then
+    -- Who comes back short has looked at everything.
+    v_more := v_more or exists (select from unnest(p_queues, p_max) q(no, max) cross join lateral (
+                select from {schema}.item r
+                 where r.queue = q.no and r.state = 0 and r.home <> all(v_paused) and (v_homes is null or r.home = any(v_homes))
+                 limit 1 for no key update skip locked) c where q.max > 0);
+  end if;
+  v_more := v_more or exists (select from unnest(p_queues, p_max) q(no, max) cross join lateral (
+           select from {schema}.item l where l.queue = q.no and l.state = 1 and l.due_at <= v_now limit 1
+              for no key update skip locked) c where q.max > 0);
+`
+
 /**
  * claim_ready: bring back lapsed leases and due items, then lease what is ready, in the order of the queues asked for.
  *
  * A function of several statements, because each must see what the one before it wrote: an item that is promoted here is
  * claimed here, in its right place among the others. The parts of one statement share a snapshot and would not.
- * Nothing here waits for a lock (skip locked), so a claim takes part in no deadlock.
+ * Nothing here waits for a lock (skip locked), so a claim takes part in no deadlock. Rows are locked "for no key update", as an update
+ * does by itself: a look at gates, which locks the keys of members, is not in the way.
  */
 export const CLAIM = `
 create function {schema}.claim_ready(
@@ -11,19 +80,18 @@ create function {schema}.claim_ready(
   p_token   text,        -- of this claim; that of a lease has its place behind it
   p_lease   bigint,      -- ms
   p_worker  text,
-  p_start   int,         -- how many of the items start at once
   p_step    int,         -- how many lapsed leases and due items are brought back at most
   p_queues  int[],
-  p_max     int[]
+  p_max     int[],
+  p_types   text[],      -- what there is room for, and in which room (from 1); null: any type
+  p_in_room int[],
+  p_rooms   int[]        -- how much room each has
 ) returns table (
   id text, home int, group_id text, priority float8, attempt int, queue_at float8, start_at float8,
-  input text, rest text, fence int, lapses int, crashes int, deliveries int, gate_met boolean, started boolean, cancelled text
+  input text, rest text, fence int, lapses int, crashes int, deliveries int, gate_met boolean, more boolean, cancelled text
 )
 language plpgsql
--- The plan of a statement is made once and kept. Made while the tables are empty it would read them whole, and still do so
--- when they are large; every access here is meant to go through an index. Costs that are forbidden look huge, and must
--- not call for just-in-time compilation.
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+${IN_ORDER}
 as {body}
 #variable_conflict use_column
 declare
@@ -32,6 +100,17 @@ declare
   v_due    bigint;
   v_paused int[] := '{}';
   v_calm   boolean;      -- no resume is under way, nor can one come before we have committed
+  v_any    boolean := true; -- there is room for whatever comes
+  v_homes  int[];        -- of what there is room for, with its room and its queue
+  v_rooms  int[];
+  v_of     int[];
+  v_room   int[] := p_rooms; -- how much of each room is left
+  v_picked text[] := '{}'; -- in the order of the reply
+  v_some   text[];
+  v_got    text[];
+  v_used   int[];
+  v_tried  text[] := '{}';
+  v_left   int;
   v_raw    boolean;
   v_queue  int;
   v_moved  int;
@@ -40,22 +119,27 @@ declare
   v_removed int := 0;
 begin
   if cardinality(p_queues) > 0 then
+  -- By gate_look_at. First, because what is freed may be claimed.
+  if exists (select from {schema}.gate_look l where l.at <= v_now) then
+    perform {schema}.look_at_gates(v_now, p_step);
+  end if;
+
   -- By item_leased. The item keeps its due time and hence its place.
   if exists (select from unnest(p_queues) q(no) cross join lateral (
        select from {schema}.item l where l.queue = q.no and l.state = 2 and l.lease_until <= v_now limit 1) c) then
     with lapsed as materialized (
-      select c.id, c.has_started from unnest(p_queues) q(no) cross join lateral (
-        select l.id, l.run_at is not null as has_started from {schema}.item l
+      select c.id, c.running from unnest(p_queues) q(no) cross join lateral (
+        select l.id, l.running from {schema}.item l
          where l.queue = q.no and l.state = 2 and l.lease_until <= v_now
-         order by l.lease_until limit p_step for update skip locked) c
+         order by l.lease_until limit p_step for no key update skip locked) c
     ), back as (
       update {schema}.item i
-         set state = 0, lapses = i.lapses + 1, crashes = i.crashes + l.has_started::int,
-             token = null, lease_until = null, worker = null, run_at = null
+         set state = 0, lapses = i.lapses + 1, crashes = i.crashes + l.running::int,
+             token = null, lease_until = null, worker = null, run_at = null, running = false
         from lapsed l where i.id = l.id
-      returning i.home, l.has_started
+      returning i.home, l.running
     )
-    select array_agg(b.home) filter (where b.has_started) into v_crashed from back b;
+    select array_agg(b.home) filter (where b.running) into v_crashed from back b;
   end if;
 
   -- By item_later. A hold ends with its time.
@@ -64,7 +148,7 @@ begin
    where i.id = any(array(
      select d.id from unnest(p_queues) q(no) cross join lateral (
        select l.id from {schema}.item l where l.queue = q.no and l.state = 1 and l.due_at <= v_now
-        order by l.due_at limit p_step for update skip locked) d));
+        order by l.due_at limit p_step for no key update skip locked) d));
 
   if exists (select from {schema}.pause) then
     v_more := {schema}.free_aside(p_step);
@@ -78,7 +162,7 @@ begin
         for v_round in 1..20 loop
           with front as materialized (
             select f.id, f.home from {schema}.item f where f.queue = v_queue and f.state = 0
-             order by f.priority desc, f.due_at, f.seq limit p_step for update skip locked
+             order by f.priority desc, f.due_at, f.seq limit p_step for no key update skip locked
           )
           update {schema}.item i set state = 3, hold_by = 'pause', hold_key = {schema}.pause_of(f.home)
             from front f where i.id = f.id and f.home = any(v_paused);
@@ -89,39 +173,40 @@ begin
     end if;
   end if;
 
-  -- By item_ready.
-  return query
-    with picked as materialized (
-      select c.id, row_number() over (order by q.place, c.priority desc, c.due_at, c.seq) as place
-        from unnest(p_queues, p_max) with ordinality q(no, max, place)
-       cross join lateral (
-         select r.id, r.priority, r.due_at, r.seq from {schema}.item r
-          where r.queue = q.no and r.state = 0 and r.home <> all(v_paused)
-          order by r.priority desc, r.due_at, r.seq limit q.max for update skip locked) c
-    ), leased as (
-      update {schema}.item i
-         set state = 2, token = p_token || '.' || p.place, lease_until = v_now + p_lease, worker = p_worker, fence = i.fence + 1,
-             deliveries = i.deliveries + 1, run_at = case when p.place <= p_start then v_now end
-        from picked p
-       where i.id = p.id
-      returning p.place, i.id, i.home, i.group_id, i.priority, i.attempt, i.queue_at, i.start_at, i.input, i.rest,
-                i.fence, i.lapses, i.crashes, i.deliveries, i.gate_met, i.run_at, i.cancelled
-    )
-    select l.id, l.home, l.group_id, l.priority, l.attempt, l.queue_at, l.start_at, l.input, l.rest,
-           l.fence, l.lapses, l.crashes, l.deliveries, l.gate_met, l.run_at is not null, l.cancelled
-      from leased l order by l.place;
-  get diagnostics v_found = row_count;
-
-  -- What another connection holds at this moment is not more work for us.
-  v_more := v_more or exists (select from unnest(p_queues) q(no) cross join lateral (
-           select from {schema}.item r where r.queue = q.no and r.state = 0 and r.home <> all(v_paused) limit 1
-              for update skip locked) c)
-      or exists (select from unnest(p_queues) q(no) cross join lateral (
-           select from {schema}.item l where l.queue = q.no and l.state = 1 and l.due_at <= v_now limit 1
-              for update skip locked) c);
-  select min(d.due_at) into v_due from unnest(p_queues) q(no) cross join lateral (
+  if p_types is not null then
+    -- By the key of home.
+    select coalesce(array_agg(h.no), '{}'), coalesce(array_agg(t.room), '{}'), coalesce(array_agg(h.queue), '{}')
+      into v_homes, v_rooms, v_of
+      from unnest(p_types, p_in_room) t(type, room)
+      join {schema}.home h on h.type = t.type and h.queue = any(array(
+             select q.no from unnest(p_queues, p_max) q(no, max) where q.max > 0))
+     where p_rooms[t.room] > 0;
+    v_any := coalesce((select min(r.free) from unnest(p_rooms) r(free) where r.free > 0) >= (select sum(m.max) from unnest(p_max) m(max)), false)
+         and not exists (select from {schema}.home h where h.queue = any(p_queues) and h.no <> all(v_homes));
+  end if;
+  if v_any then
+${PICK_ANY}  elsif cardinality(v_homes) > 0 then
+${PICK_BY_ROOM}  end if;
+  v_found := cardinality(v_picked);
+  if v_found > 0 then
+    return query
+      with leased as (
+        update {schema}.item i
+           set state = 2, token = p_token || '.' || p.place, lease_until = v_now + p_lease, worker = p_worker, fence = i.fence + 1,
+               deliveries = i.deliveries + 1, run_at = v_now, running = false
+          from unnest(v_picked) with ordinality p(id, place)
+         where i.id = p.id
+        returning p.place, i.id, i.home, i.group_id, i.priority, i.attempt, i.queue_at, i.start_at, i.input, i.rest,
+                  i.fence, i.lapses, i.crashes, i.deliveries, i.gate_met, i.cancelled
+      )
+      select l.id, l.home, l.group_id, l.priority, l.attempt, l.queue_at, l.start_at, l.input, l.rest,
+             l.fence, l.lapses, l.crashes, l.deliveries, l.gate_met, null::boolean, l.cancelled
+        from leased l order by l.place;
+  end if;
+${IS_THERE_MORE}  select min(d.due_at) into v_due from unnest(p_queues) q(no) cross join lateral (
     select l.due_at from {schema}.item l where l.queue = q.no and l.state = 1 and l.due_at > v_now
      order by l.due_at limit 1) d;
+  v_due := least(v_due, (select min(l.at) from {schema}.gate_look l where l.at > v_now));
   -- By message_ready, message_later: bodies that came past the ledger.
   v_raw := exists (select from unnest(p_queues) q(no) cross join lateral (
              select from {schema}.message m where m.queue = q.no and m.state = 0 limit 1) c)
@@ -153,7 +238,7 @@ create function {schema}.pause_of(p_home int) returns text language sql stable a
 -- free_aside: give what stands aside without a pause its old place, at most so many of each pause. By item_aside.
 -- True: some are left.
 create function {schema}.free_aside(p_step int) returns boolean language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+${IN_ORDER}
 as {body}
 declare
   v_key  text;
@@ -163,7 +248,7 @@ begin
   for v_key in select p.key from {schema}.pause p where p.is_over order by p.key for update skip locked loop
     update {schema}.item i set state = 0, hold_by = null, hold_key = null
      where i.id = any(array(select a.id from {schema}.item a where a.state = 3 and a.hold_key = v_key
-                             order by a.seq limit p_step for update skip locked));
+                             order by a.seq limit p_step for no key update skip locked));
     if exists (select from {schema}.item a where a.state = 3 and a.hold_key = v_key) then
       v_more := true;
     else

@@ -8,6 +8,7 @@ import { NEW_ITEMS } from './commit/new-items.js'
 import { PEOPLE } from './commit/people.js'
 import { TELLING } from './commit/telling.js'
 import { WITHOUT_FINISHED } from './commit/without-finished.js'
+import { BY_KEY } from './plan-settings.js'
 
 /**
  * commit_batch: apply a batch of settlements, each whole or not at all, each behind its guard.
@@ -18,22 +19,19 @@ import { WITHOUT_FINISHED } from './commit/without-finished.js'
  * finished; an enqueue would not see that its id has finished in the meantime. Here every statement has a snapshot of its
  * own, taken after the locks of the one before it. Its steps are the files of the folder beside this one.
  *
- * Locks are taken in one order by every batch: schedules, the lock on resumes, the lock on pushes, items by id, finished items by id, new items by id,
- * groups by id, gates by key. So batches wait for each other but never in a circle.
+ * Locks are taken in one order by every batch: schedules, the lock on resumes, items by id, finished items by id, new items by id,
+ * groups by id, gates by key. So batches wait for each other but never in a circle. (Two are out of their place: what a gate holds, if
+ * the gate came after we looked for it, and groups that a user's transaction has added to. If these ever meet in a circle,
+ * the server undoes one batch and the driver sends it again.)
  *
  * Settlements are numbered from 1 (`s`). A guard that does not hold, or a conflict, takes its settlement out of `v_ok`, and
- * every later statement looks there. Everything is found by a primary key, or by gate_holds, gate_member_gate, item_aside.
+ * every later statement looks there. Everything is found by a primary key, or by gate_holds, gate_member_gate, group_share_group, item_aside.
  *
  * REPLY  a JSON text: kinds (one letter for each settlement: a applied, o applied to an item that was alone in its group,
  *        which the client then knows to be closed if the item has ended, w the same and somebody waits for it, r repeated,
  *        s stale, c conflict), closed ([s, group, value, watched]...), conflicts ([s, group, value, final, version]...)
  */
 export const COMMIT = `
--- texts: a JSON list of texts and nulls as an array; null if there is none.
-create function {schema}.texts(p json) returns text[] language sql immutable as {body}
-  select array_agg(t.value order by t.n) from json_array_elements_text(p) with ordinality t(value, n)
-{body};
-
 create function {schema}.commit_batch(
   p_now      bigint,   -- null: the server's time
   p_ids      text[],   -- the guards: a leased item with its token, or an id that must be absent (token null); null: others
@@ -48,7 +46,6 @@ create function {schema}.commit_batch(
   p_said     json,     -- contributions, in the order of the batch
   p_expects  boolean,  -- whether any of them expects a version
   p_gates    json,     -- gates to open, with their members
-  p_strangers text[],  -- members of those gates that this batch does not push itself
   p_tells    json,     -- gates to tell, beyond those that know the member themselves
   p_looks    text[],   -- gates that hold an item that is pushed here
   p_tags     json,     -- tags of pushed items
@@ -56,7 +53,7 @@ create function {schema}.commit_batch(
   p_rare     json      -- what people do: guards by status and schedule, reopen, erase, cancel, pause, schedule, log, notify
 ) returns text
 language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+${BY_KEY}
 as {body}
 declare
   v_now       bigint := {schema}.at(p_now);
@@ -67,12 +64,13 @@ declare
   v_locks     text[] := p_locks;
   v_new       text[] := '{}'; -- ids that this batch has pushed
   v_some      text[];
-  v_awaited   boolean := true; -- some gate waits for somebody
+  v_awaited   boolean := false; -- some gate waits for a member
+  v_still     text[] := '{}'; -- items that this batch has locked; only known where it opens gates
   v_has_gates boolean := false;
   v_offered   int;
   v_counted   int;
   v_extra     json;        -- moves that only came to light here
-  v_gated     text[];      -- ended items that some gate waits for, and how they ended
+  v_gated     text[];      -- ended items that a gate may wait for, and how they ended
   v_gated_ok  boolean[];
   v_ended     text[];      -- ended or erased
   v_opened    text[];
@@ -96,16 +94,6 @@ ${PEOPLE}
 ${TELLING}
   return json_build_object('kinds', array_to_string(v_kinds, ''), 'closed', v_closed, 'conflicts', v_conflicts)::text;
 end {body};
-
--- commit_json: the same for a transaction of the user, whose library may know no arrays: one text in, one text out.
-create function {schema}.commit_json(p text) returns text language sql volatile as {body}
-  select {schema}.commit_batch(
-    (j->>'now')::bigint, {schema}.texts(j->'ids'), {schema}.texts(j->'tokens'), (j->>'absent')::int,
-    {schema}.texts(j->'locks'), {schema}.texts(j->'touched'), j->'roots', j->'children', j->'ends', j->'moves', j->'said',
-    (j->>'expects')::boolean, j->'gates', {schema}.texts(j->'strangers'), j->'tells', {schema}.texts(j->'looks'),
-    j->'tags', j->'ready', j->'rare')
-  from (select p::json as j) x
-{body};
 
 ${FIND_CONFLICTS}
 ${WITHOUT_FINISHED}`

@@ -1,56 +1,86 @@
+import { rowsForRoots } from './groups.js'
+import { BY_KEY } from './plan-settings.js'
+
 /** Heartbeats, and who wants to be told. */
 export const EXTEND = `
 -- extend_leases: push leases forward, if their tokens still hold them, and remember who told of itself. By the primary key.
--- REPLY  [place, cancelled]... of those that are held, as JSON
+--
+-- Waits for no row: a row that another transaction holds is left alone, and its lease is told as unknown; it was neither
+-- extended nor lost. A lease is lost only if no row has its token, as far as it has been committed. Who holds such rows for a moment: a
+-- commit that settles the item, opens a gate over it or moves the group that has its id; another heartbeat; a user's own
+-- "select ... for update", for as long as that takes. Claims lock rows that are not leased, or whose lease has lapsed; a look at
+-- gates locks the keys of members only ("for key share"), which does not hinder us; and a user's transaction locks rows of its own.
+-- The other way round, we hold rows for this one statement: a commit waits for them that long, a claim passes them over.
+-- Only a lock on the whole table (a migration, "vacuum full") stops a heartbeat.
+-- REPLY  JSON: held and unknown, each [place, word]...; those left out are lost
 create function {schema}.extend_leases(
-  p_now bigint, p_ids text[], p_tokens text[], p_started boolean[], p_progress text[], p_lease bigint,
+  p_now bigint, p_ids text[], p_tokens text[], p_running boolean[], p_progress text[], p_lease bigint,
   p_worker text, p_told text
 ) returns text language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+${BY_KEY}
 as {body}
 declare
-  v_now  bigint := {schema}.at(p_now);
-  v_held json;
+  v_now     bigint := {schema}.at(p_now);
+  v_held    json;
+  v_count   int;
+  v_places  bigint[];
+  v_unknown json;
+  v_seen    int;
 begin
   -- A worker that was not heard of for an hour is forgotten.
-  delete from {schema}.worker where seen_at <= v_now - 3600000;
-  insert into {schema}.worker (id, told, seen_at) values (p_worker, p_told, v_now)
-    on conflict (id) do update set told = excluded.told, seen_at = excluded.seen_at;
-  if cardinality(p_ids) = 0 then
-    return '[]';
+  if exists (select from {schema}.worker where seen_at <= v_now - 3600000) then
+    delete from {schema}.worker where id = any(array(
+      select w.id from {schema}.worker w where w.seen_at <= v_now - 3600000 for update skip locked));
   end if;
-  -- In the order in which every batch locks items.
-  perform from {schema}.item i where i.id = any(p_ids) order by i.id for update;
-  with told as (
-    select * from unnest(p_ids, p_tokens, p_started, p_progress) with ordinality t(id, token, started, progress, n)
+  update {schema}.worker set told = p_told, seen_at = v_now where id = any(array(
+    select w.id from {schema}.worker w where w.id = p_worker for no key update skip locked));
+  get diagnostics v_seen = row_count;
+  if v_seen = 0 then
+    -- It is new, or another heartbeat of the same process writes it at this moment.
+    insert into {schema}.worker (id, told, seen_at) values (p_worker, p_told, v_now) on conflict (id) do nothing;
+  end if;
+  if cardinality(p_ids) = 0 then
+    return '{}';
+  end if;
+  -- A token stands only in the row of a lease. Who asks for the state as well is led to item_leased, which is long.
+  with told as materialized (
+    select t.* from unnest(p_ids, p_tokens, p_running, p_progress) with ordinality t(id, token, running, progress, n)
+      join {schema}.item i on i.id = t.id and i.token = t.token
+       for no key update of i skip locked
   ), held as (
     update {schema}.item i
-       set lease_until = v_now + p_lease, progress = coalesce(t.progress, i.progress),
-           run_at = case when t.started then coalesce(i.run_at, v_now) else i.run_at end
-      from told t
-     where i.id = t.id and i.state = 2 and i.token = t.token
-    returning t.n, i.cancelled is not null as is_cancelled
+       set lease_until = v_now + p_lease, progress = coalesce(t.progress, i.progress), running = t.running
+      from told t where i.id = t.id
+    returning t.n, i.cancelled
   )
-  select json_agg(json_build_array(n, is_cancelled)) into v_held from held;
-  return coalesce(v_held, '[]')::text;
+  select json_agg(json_build_array(n, case when cancelled is null then 'held' else 'cancelled' end)), count(*), array_agg(n)
+    into v_held, v_count, v_places from held;
+  if v_count < cardinality(p_ids) then
+    select json_agg(json_build_array(t.n, 'unknown')) into v_unknown
+      from unnest(p_ids, p_tokens) with ordinality t(id, token, n)
+      join {schema}.item i on i.id = t.id and i.token = t.token
+     where t.n not in (select unnest(v_places));
+  end if;
+  return json_build_object('held', v_held, 'unknown', v_unknown)::text;
 end {body};
 
 -- watch_for: an inbox wants to hear of the end of items and the close of groups. By primary keys.
-create function {schema}.watch_for(p_inbox text, p_ids text[], p_groups text[]) returns void language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+create function {schema}.watch_for(p_now bigint, p_inbox text, p_ids text[], p_groups text[]) returns void language plpgsql
+${BY_KEY}
 as {body}
 declare
   v_alone text[];
 begin
   perform from {schema}.item i where i.id = any(p_ids || p_groups) order by i.id for update;
+  if exists (select from {schema}.group_share) then
+    perform {schema}.fold_shares(p_groups, {schema}.at(p_now));
+  end if;
   update {schema}.item i set watchers = array_append(i.watchers, p_inbox)
    where i.id = any(p_ids) and not coalesce(p_inbox = any(i.watchers), false);
   -- A group that lives on its root gets a row, which can hold watchers.
   select array_agg(i.id) into v_alone from {schema}.item i where i.id = any(p_groups) and i.is_alone;
   if v_alone is not null then
-    insert into {schema}.item_group (id, open, final, version, watchers)
-      select i.id, 1, false, 0, case when i.waiter is not null then array[i.waiter] end
-        from {schema}.item i where i.id = any(v_alone) order by i.id on conflict (id) do nothing;
+    ${rowsForRoots('v_alone')};
     update {schema}.item set is_alone = false where id = any(v_alone);
   end if;
   perform from {schema}.item_group g where g.id = any(p_groups) order by g.id for update;

@@ -1,3 +1,5 @@
+import { IN_ORDER } from './plan-settings.js'
+
 /** Small functions that the large ones share. */
 export const HELPERS = `
 -- at: the time that was given, or the server's.
@@ -52,7 +54,7 @@ end {body};
 -- sweep: remove for good what has been kept long enough, at most so many of each kind. Waits for nobody.
 -- By finished_gone, item_group_gone.
 create function {schema}.sweep(p_now bigint, p_max int) returns int language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+${IN_ORDER}
 as {body}
 declare
   v_tagged  text[];
@@ -66,7 +68,9 @@ begin
     )
     select array_agg(id) filter (where rest is not null), count(*) into v_tagged, v_removed from gone;
     if v_tagged is not null then
-      delete from {schema}.item_tag where id = any(v_tagged);
+      -- Not those of an item that a user's transaction has pushed under the same id since.
+      delete from {schema}.item_tag t where t.id = any(v_tagged)
+        and not exists (select from {schema}.item i where i.id = t.id);
     end if;
   end if;
   if exists (select from {schema}.item_group where gone_at <= p_now) then

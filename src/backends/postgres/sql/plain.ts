@@ -1,3 +1,5 @@
+import { IN_ORDER } from './plan-settings.js'
+
 /** The plain queue: leases of opaque bodies. */
 export const PLAIN = `
 -- push_messages: bodies in the order of the list. A dedupe key that is in the queue makes a push a no-op: by message_dedupe.
@@ -24,7 +26,7 @@ end {body};
 -- (message_ready).
 create function {schema}.pop_messages(p_now bigint, p_queue int, p_max int, p_lease bigint, p_token text, p_step int)
 returns table (body text, token text, deliveries int) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+${IN_ORDER}
 as {body}
 #variable_conflict use_column
 declare
@@ -53,7 +55,7 @@ end {body};
 -- take_messages: bodies that came past the ledger leave their queue, to become items. By message_ready, message_later.
 create function {schema}.take_messages(p_now bigint, p_queue int, p_max int)
 returns table (body text, priority float8) language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+${IN_ORDER}
 as {body}
 #variable_conflict use_column
 declare
@@ -72,7 +74,7 @@ end {body};
 -- sweep_store: remove keys that have expired, and what was given up thirty days ago, at most so many. By store_expires,
 -- dead_letter_at.
 create function {schema}.sweep_store(p_now bigint, p_max int) returns void language sql volatile
-set enable_seqscan = off set jit = off
+${IN_ORDER}
 as {body}
   delete from {schema}.store where key = any(array(
     select s.key from {schema}.store s where s.expires_at <= p_now order by s.expires_at limit p_max for update skip locked));

@@ -1,4 +1,5 @@
 import { FINISHED_VIEW, ITEM_VIEW, withNow } from '../view.js'
+import { BY_KEY } from './plan-settings.js'
 
 /**
  * What waiters read. Functions, so that they can forbid to read tables whole: a plan made while those are empty would still do
@@ -7,7 +8,7 @@ import { FINISHED_VIEW, ITEM_VIEW, withNow } from '../view.js'
 export const READ = `
 -- read_items: by the primary keys of item and finished. One JSON text each.
 create function {schema}.read_items(p_ids text[], p_now bigint) returns setof text language sql stable
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+${BY_KEY}
 as {body}
   ${withNow(
     `select row_to_json(x)::text from (
@@ -21,17 +22,26 @@ as {body}
   )}
 {body};
 
--- read_groups: by primary keys. A root alone in its group is the group.
+-- read_groups: by primary keys and group_share_group. A root alone in its group is the group. What users' transactions have added,
+-- and no commit has counted yet, counts.
 create function {schema}.read_groups(p_ids text[], p_now bigint)
 returns table (id text, open int, value text, final boolean, version int) language sql stable
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+${BY_KEY}
 as {body}
   ${withNow(
-    `select g.id, g.open, g.value, g.final, g.version from {schema}.item_group g
-    where g.id = any(p_ids) and (g.gone_at is null or g.gone_at > {now})
-   union all select i.id, 1, null, false, 0 from {schema}.item i where i.is_alone and i.id = any(p_ids)
-   union all select f.id, 0, f.group_value, f.group_final, f.group_version from {schema}.finished f
-    where f.is_alone and f.id = any(p_ids) and f.gone_at > {now}`,
+    `with known as materialized (
+     select g.id, g.open, g.value, g.final, g.version from {schema}.item_group g
+      where g.id = any(p_ids) and (g.gone_at is null or g.gone_at > {now})
+     union all select i.id, 1, null, false, 0 from {schema}.item i where i.is_alone and i.id = any(p_ids)
+     union all select f.id, 0, f.group_value, f.group_final, f.group_version from {schema}.finished f
+      where f.is_alone and f.id = any(p_ids) and f.gone_at > {now}
+   ), added as materialized (
+     select s.group_id, sum(s.by)::int as by from {schema}.group_share s where s.group_id = any(p_ids)
+      group by s.group_id having sum(s.by) > 0
+   )
+   select coalesce(k.id, a.group_id), coalesce(k.open, 0) + coalesce(a.by, 0), k.value, coalesce(k.final, false),
+          coalesce(k.version, 0)
+     from known k full join added a on a.group_id = k.id`,
     'p_now',
   )}
 {body};

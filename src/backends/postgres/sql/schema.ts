@@ -32,7 +32,6 @@ create table {schema}.item (
   priority    float8   not null,
   attempt     int      not null,
   state       smallint not null,
-  is_gated    boolean  not null,              -- some gate waits for it: look into gate_member when it ends
   is_alone    boolean  not null,              -- a root alone in its group, which needs no row in item_group
   fence       int      not null default 0,
   lapses      int      not null default 0,
@@ -42,7 +41,8 @@ create table {schema}.item (
   start_at    float8   not null,
   due_at      bigint,
   lease_until bigint,
-  run_at      bigint,
+  run_at      bigint,                         -- when it was last handed to a worker
+  running     boolean  not null default false, -- what the last heartbeat of its lease said; a lapse is a crash only then
   input       text     not null,
   group_id    text collate "C",               -- null: its own id
   rest        text,                           -- what else the envelope holds, as JSON
@@ -63,6 +63,8 @@ create table {schema}.item (
   autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0
 );
 create index item_ready  on {schema}.item (queue, priority desc, due_at, seq) where state = 0;
+-- The same of each type: what there is room for is found without stepping over what there is none for.
+create index item_typed  on {schema}.item (home, priority desc, due_at, seq) where state = 0;
 create index item_later  on {schema}.item (queue, due_at) where state = 1 and due_at is not null;
 create index item_leased on {schema}.item (queue, lease_until) where state = 2;
 create index item_aside  on {schema}.item (hold_key, seq) where state = 3;
@@ -146,6 +148,25 @@ create table {schema}.gate_member (
 );
 create index gate_member_gate on {schema}.gate_member (gate);
 
+-- What a transaction of the user leaves to us, since it may only add rows: everything else would be locked until it commits.
+-- A gate that has to be looked at: members may have ended without seeing it. Claims look (look_at_gates).
+create table {schema}.gate_look (
+  no    bigint generated always as identity primary key,
+  gate  text collate "C" not null,
+  at    bigint not null default 0,            -- not before then
+  tries int    not null default 0
+);
+create index gate_look_at on {schema}.gate_look (at, no);
+-- An item that counts in a group, but not yet in the row of that group. Commits add it there (fold_shares).
+create table {schema}.group_share (
+  no       bigint generated always as identity primary key,
+  group_id text collate "C" not null,
+  item     text collate "C" not null,
+  by       int  not null,
+  watch    text
+);
+create index group_share_group on {schema}.group_share (group_id);
+
 create table {schema}.pause (
   key     text collate "C" primary key,       -- queue:name or type:name
   is_over boolean not null                    -- resumed, but not everything that stands aside has its place back
@@ -188,8 +209,8 @@ create index store_expires on {schema}.store (expires_at) where expires_at is no
 -- Fillers: rows of no home, which nothing ever finds. PostgreSQL plans by the size that vacuum saw last. A queue is often empty
 -- then, and the plan for an empty table is to read it whole for every row of the other side; when the work comes, that is
 -- quadratic until statistics are made anew. With these, the tables are never small.
-insert into {schema}.item (id, seq, queue, home, priority, attempt, state, is_gated, is_alone, queue_at, start_at, input)
-  select E'\\x01filler ' || n, 0, 0, 0, 0, 0, 9, false, false, 0, 0, '' from generate_series(1, 5000) n;
+insert into {schema}.item (id, seq, queue, home, priority, attempt, state, is_alone, queue_at, start_at, input)
+  select E'\\x01filler ' || n, 0, 0, 0, 0, 0, 9, false, 0, 0, '' from generate_series(1, 5000) n;
 insert into {schema}.finished (id, seq, home, state, priority, attempt, fence, lapses, crashes, queue_at, start_at, end_at, gone_at,
                                is_alone, group_final, group_version, ending)
   select E'\\x01filler ' || n, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 9223372036854775807, false, false, 0, 'done'

@@ -1,18 +1,34 @@
 -- claim.lua: bring back lapsed leases and due items, then lease what is ready.
 --
--- ARGV  now, token (each lease has it with its number in the reply, from 0), lease (ms), worker, start_now (how many of the items start at once),
---       step (how many lapsed, due, expired or foreign ones are looked at most), and queue, max for each queue in order
+-- ARGV  now, token (each lease has it with its number in the reply, from 0), lease (ms), worker,
+--       step (how many lapsed, due, expired or foreign ones are looked at most),
+--       how many rooms ('': any type, and no limit but that of the queue), and for each: max, how many types, types...;
+--       and queue, max for each queue in order
 -- REPLY now, more, next due or false, expired ones are left, how many were removed, unreadable {queue, body...},
 --       types of the runs that were cut off {...}, items...
 --       item: id, queue, body, head or false, type, group or false, attempt, startAt, queueAt, redrives, fence, lapses, crashes,
---       deliveries, met, started, cancel reason
-local token, lease, worker = ARGV[2], tonumber(ARGV[3]), ARGV[4]
-local start_now, step = tonumber(ARGV[5]), tonumber(ARGV[6])
-local FIRST_QUEUE = 7
--- So many priorities are read at a time.
-local PAGE = 50
+--       deliveries, met, cancel reason
+local token, lease, worker, step = ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+-- So many lists that others have emptied are cleared away by one call.
+local MAX_CLEARED = 50
 local until_at = now + lease
 local more, next_due, unreadable = 0, false, {}
+
+-- By type, what is left of the room that names it; nil: any type has room.
+local rooms, types = nil, {}
+local first_queue = 7
+if ARGV[6] ~= '' then
+  rooms = {}
+  for _ = 1, tonumber(ARGV[6]) do
+    local room = { left = tonumber(ARGV[first_queue]) }
+    local last = first_queue + 1 + tonumber(ARGV[first_queue + 1])
+    for i = first_queue + 2, last do
+      rooms[ARGV[i]] = room
+      if room.left > 0 then types[#types + 1] = ARGV[i] end
+    end
+    first_queue = last + 1
+  end
+end
 
 -- The server takes NaN and Infinity for JSON. A set that is asked to sort by one raises in the midst of the batch, and nobody else
 -- could read the body, so it is none of ours.
@@ -60,7 +76,7 @@ end
 even_when_full()
 local has_expired = sweep(step)
 if free_resumed(step) then more = 1 end
-for i = FIRST_QUEUE, #ARGV, 2 do
+for i = first_queue, #ARGV, 2 do
   local queue = ARGV[i]
   if reclaim(queue, step) then more = 1 end
   -- No fewer than asked for, so that one call can hand out that many.
@@ -73,70 +89,168 @@ local items, ids = {}, {}
 
 local function hand_out(id, r, queue)
   local m = more_of(r)
-  local is_started = #items < start_now
   r[STATE] = 'r'
   -- A lease is worth nothing for another item, of the same claim neither.
-  m.tk, m.un, m.wk, m.hb, m.hk = token .. '.' .. #items, until_at, worker, nil, nil
+  m.tk, m.un, m.wk, m.ra, m.hb, m.hk = token .. '.' .. #items, until_at, worker, now, nil, nil
   m.fe, m.dl = (m.fe or 0) + 1, (m.dl or 0) + 1
-  m.ra = is_started and now or nil
   local met = false
   if m.me ~= nil then met = m.me and '1' or '0' end
   ids[#ids + 1] = id
   items[#items + 1] = {
     id, queue, false, r[HEAD] or false, r[TYPE], r[GROUP], m.at or false, m.sa or false, m.qa or false, m.rd or false, m.fe, m.la or 0, m.cr or 0, m.dl, met,
-    is_started and 1 or 0, m.ca or false,
+    m.ca or false,
   }
 end
 
-for i = FIRST_QUEUE, #ARGV, 2 do
-  local queue, wanted, passed = ARGV[i], tonumber(ARGV[i + 1]), 0
-  local rank, beyond, page = 0, 0, nil
-  repeat
-    page = call('ZRANGE', PRIORITIES .. queue, rank, rank + PAGE - 1)
-    for _, priority in ipairs(page) do
-      local key = READY .. priority .. ':' .. queue
-      while wanted > 0 and passed < step do
-        local popped = call('ZPOPMIN', key, wanted)
-        if #popped == 0 then break end
-        local names = {}
-        for j = 1, #popped, 2 do names[#names + 1] = string.sub(popped[j], 13) end
-        fetch(names)
-        for j = 1, #names do
-          local id = names[j]
-          local r = records[id]
-          if r and r[STATE] == 'p' then
-            change(id)
-            -- It has just been taken out of there.
-            before[id][1] = nil
-            local pause = paused('queue:' .. queue) and 'queue:' .. queue or paused('type:' .. r[TYPE]) and 'type:' .. r[TYPE]
-            if pause then
-              local m = more_of(r)
-              m.hb, m.hk = 'pause', pause
-              passed = passed + 1
-            else
-              hand_out(id, r, queue)
-              wanted = wanted - 1
-            end
-          end
-        end
-      end
-      if call('EXISTS', key) == 0 then
-        call('ZREM', PRIORITIES .. queue, priority)
+-- ── the ready items of a queue, type by type: what has no room is never walked past, however much of it there is ──
+
+local cleared = 0
+-- The ready sets that items were taken out of, each with its lane and priority.
+local used = {}
+
+-- The next item of a lane (one type of a queue), in `member`, `due` and `priority`. False: there is none, or too many lists that
+-- others have emptied stand before it.
+local function look(lane)
+  lane.member = false
+  while true do
+    local page, i = lane.page, lane.i
+    if i < #page then
+      lane.member, lane.due = page[i], tonumber(page[i + 1])
+      return true
+    end
+    if #page == 2 * lane.step then
+      lane.from = lane.from + lane.step
+    else
+      local found = call('ZRANGE', PRIORITIES .. lane.home, lane.rank, lane.rank, 'WITHSCORES')
+      if not found[1] then return false end
+      lane.name, lane.priority, lane.from = found[1], -tonumber(found[2]), 0
+      lane.key = READY .. found[1] .. ':' .. lane.home
+    end
+    -- What is taken leaves its set when the script ends: until then every place stays what it is.
+    lane.page, lane.i = call('ZRANGE', lane.key, lane.from, lane.from + lane.step - 1, 'WITHSCORES'), 1
+    if lane.from == 0 then
+      if #lane.page > 0 then
+        lane.rank = lane.rank + 1
       else
-        rank = rank + 1
-        more = 1
+        call('ZREM', PRIORITIES .. lane.home, lane.name)
+        cleared = cleared + 1
+        if cleared >= MAX_CLEARED then return false end
       end
-      if wanted <= 0 or passed >= step then
-        -- There is more as soon as one is left; and lists that were emptied by others are not all for this call to clear away.
-        beyond = beyond + 1
-        if beyond >= PAGE then more = 1 end
-        if more == 1 then
-          page = {}
-          break
+    end
+  end
+end
+
+local function lanes_of(queue, wanted)
+  local kinds, lanes = types, {}
+  if not rooms then
+    kinds = {}
+    local waiting = 'w' .. home_of(queue, '')
+    for _, field in ipairs(call('HKEYS', COUNTS)) do
+      if string.sub(field, 1, #waiting) == waiting then kinds[#kinds + 1] = string.sub(field, #waiting + 1) end
+    end
+  end
+  -- Where many types wait, little of each is needed.
+  local some = math.max(2, math.ceil(2 * wanted / math.max(1, #kinds)))
+  for _, kind in ipairs(kinds) do
+    local pause = paused('queue:' .. queue) and 'queue:' .. queue or paused('type:' .. kind) and 'type:' .. kind
+    local lane = { home = home_of(queue, kind), room = rooms and rooms[kind], pause = pause, rank = 0, step = some, page = {}, i = 1 }
+    if look(lane) then lanes[#lanes + 1] = lane end
+  end
+  return lanes
+end
+
+-- Whether the next item of one lane comes before that of another.
+local function is_before(a, b)
+  if a.priority ~= b.priority then return a.priority > b.priority end
+  if a.due ~= b.due then return a.due < b.due end
+  return a.member < b.member
+end
+
+-- Lanes are a heap by their next item: this one sinks to its place.
+local function sink(heap, i)
+  local lane, size = heap[i], #heap
+  while 2 * i <= size do
+    local child = 2 * i
+    if child < size and is_before(heap[child + 1], heap[child]) then child = child + 1 end
+    if not is_before(heap[child], lane) then break end
+    heap[i] = heap[child]
+    i = child
+  end
+  heap[i] = lane
+end
+
+-- The lane whose next item comes first of all that have room. Those without fall out: what they hold is for another claim.
+local function first_of(heap)
+  while heap[1] do
+    local lane = heap[1]
+    if lane.member and (lane.pause or not lane.room or lane.room.left > 0) then return lane end
+    heap[1] = heap[#heap]
+    heap[#heap] = nil
+    if heap[1] then sink(heap, 1) end
+  end
+  return nil
+end
+
+-- Leases up to so many items of a queue. What is paused is set aside on the way, and takes no room.
+local function serve(queue, wanted)
+  local lanes, passed, heap = lanes_of(queue, wanted), 0, {}
+  for i, one in ipairs(lanes) do heap[i] = one end
+  for i = math.floor(#heap / 2), 1, -1 do sink(heap, i) end
+  local lane
+  repeat
+    local chosen, names = {}, {}
+    lane = first_of(heap)
+    while lane and wanted > 0 and passed < step and cleared < MAX_CLEARED do
+      local id = string.sub(lane.member, 13)
+      names[#names + 1] = id
+      chosen[#chosen + 1] = { id, lane.key, lane.member, lane }
+      used[lane.key] = { lane.home, lane.name }
+      if lane.pause then
+        passed = passed + 1
+      else
+        wanted = wanted - 1
+        if lane.room then lane.room.left = lane.room.left - 1 end
+      end
+      lane.i = lane.i + 2
+      if look(lane) then sink(heap, 1) end
+      lane = first_of(heap)
+    end
+    fetch(names)
+    for _, one in ipairs(chosen) do
+      local id, key, member, from = one[1], one[2], one[3], one[4]
+      local r = records[id]
+      local place, _, name
+      if r then place, _, name = place_of(id, r) end
+      if place == key and name == member then
+        change(id)
+        if from.pause then
+          local m = more_of(r)
+          m.hb, m.hk = 'pause', from.pause
+        else
+          hand_out(id, r, queue)
+        end
+      else
+        -- It is not what its place says it is: the place goes.
+        remove(key, member)
+        if from.pause then
+          passed = passed - 1
+        else
+          wanted = wanted + 1
+          if from.room then from.room.left = from.room.left + 1 end
         end
       end
     end
-  until #page < PAGE
+  until #chosen == 0
+  -- The same claim, made again, has all its room again.
+  if cleared >= MAX_CLEARED then more = 1 end
+  for _, one in ipairs(lanes) do
+    if one.member then more = 1 end
+  end
+end
+
+for i = first_queue, #ARGV, 2 do
+  local queue, wanted = ARGV[i], tonumber(ARGV[i + 1])
+  if wanted > 0 then serve(queue, wanted) end
   local first = call('ZRANGE', LATER .. queue, 0, 0, 'WITHSCORES')
   if first[2] then
     local due = tonumber(first[2])
@@ -148,6 +262,9 @@ local bodies = many(BODIES, ids)
 for i = 1, #items do items[i][3] = bodies[i] end
 settle_groups()
 settle_records()
+for key, named in pairs(used) do
+  if call('EXISTS', key) == 0 then call('ZREM', PRIORITIES .. named[1], named[2]) end
+end
 publish_all()
 local reply = { now, more, next_due, has_expired and 1 or 0, removed_items, unreadable, crashed }
 for i = 1, #items do reply[7 + i] = items[i] end

@@ -118,7 +118,7 @@ local function give_back(id, r, due)
   local m = more_of(r)
   r[STATE] = 'p'
   if m.hb == 'gate' then drop_gate(m.hk) end
-  m.tk, m.un, m.wk, m.ra, m.hb, m.hk = nil, nil, nil, nil, nil, nil
+  m.tk, m.un, m.wk, m.ra, m.rn, m.hb, m.hk = nil, nil, nil, nil, nil, nil, nil
   if due ~= nil then r[DUE] = due end
   return m
 end
@@ -151,7 +151,7 @@ local function end_item(id, state, ending, keep)
   if m.hb == 'gate' then drop_gate(m.hk) end
   r[STATE] = state
   m.en, m.ea, m.ku = ending, now, keep ~= '' and now + tonumber(keep) or nil
-  m.tk, m.un, m.wk, m.hb, m.hk, m.ca, m.cl = nil, nil, nil, nil, nil, nil, nil
+  m.tk, m.un, m.wk, m.rn, m.hb, m.hk, m.ca, m.cl = nil, nil, nil, nil, nil, nil, nil, nil
   settlement.ended = settlement.ended or {}
   settlement.ended[r[GROUP] or id] = m.ku
   if m.wt then tell(m.wt, id) end

@@ -1,6 +1,6 @@
 -- extend.lua: heartbeats of many leases, and with them the record of their holder.
 --
--- ARGV  now, lease (ms), worker id, worker (JSON), and for each lease: id, token, started (1 or 0), progress ('' or '=' and text)
+-- ARGV  now, lease (ms), worker id, worker (JSON), and for each lease: id, token, running (1 or 0), progress ('' or '=' and text)
 -- REPLY one letter for each lease: h held, l lost, c cancelled
 local lease, worker, record = tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local WORKERS, WORKER = prefix .. ':workers', prefix .. ':worker'
@@ -11,7 +11,7 @@ for i = 5, #ARGV, 4 do ids[#ids + 1] = ARGV[i] end
 fetch(ids)
 local answers = {}
 for i = 5, #ARGV, 4 do
-  local id, token, started, progress = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
+  local id, token, running, progress = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   local r = records[id]
   if not r or r[STATE] ~= 'r' or r[MORE].tk ~= token then
     answers[#answers + 1] = 'l'
@@ -19,7 +19,7 @@ for i = 5, #ARGV, 4 do
     change(id)
     local more = r[MORE]
     more.un = now + lease
-    if started == '1' and not more.ra then more.ra = now end
+    more.rn = running == '1' or nil
     if progress ~= '' then put(PROGRESS, id, string.sub(progress, 2)) end
     answers[#answers + 1] = more.ca and 'c' or 'h'
   end

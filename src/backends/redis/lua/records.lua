@@ -10,7 +10,7 @@ local STATE, QUEUE, TYPE, GROUP, PRIORITY, DUE, ARRIVAL, WORD, MORE, HEAD = 1, 2
 -- WORD      the list it is filed in: w waiting, s scheduled, r retrying, b blocked, a active, c completed, d dead, k cancelled
 -- MORE      false, or what only some items have:
 --   at attempt (if not 1), sa startAt, qa queueAt and rd redrives (after a redrive); hb hk hold; me gate met;
---   tk token, un until, wk worker, fe fence, dl deliveries, ra runAt, la lapses, cr crashes, sb settledBy, ca cancel reason;
+--   tk token, un until, wk worker, fe fence, dl deliveries, ra runAt, rn running (by the last heartbeat), la lapses, cr crashes, sb settledBy, ca cancel reason;
 --   en ending, cl class, ea endAt, ku kept until; wt waiter, ws watchers, tg tags, na attempts recorded;
 --   fp fingerprint, fa endedAt and fc class of the last run, if that failed
 -- HEAD      what else its envelope says, as JSON. Without one the body is the whole envelope: it came as a plain message, or was
@@ -92,7 +92,7 @@ local function place_of(id, r)
   if state == 'p' then
     if r[WORD] == 'w' then
       -- Arrival breaks ties between equal due times: members with one score stand in the order of their text.
-      return READY .. r[PRIORITY] .. ':' .. r[QUEUE], r[DUE], string.format('%012d', r[ARRIVAL]) .. id
+      return READY .. r[PRIORITY] .. ':' .. home_of(r[QUEUE], r[TYPE]), r[DUE], string.format('%012d', r[ARRIVAL]) .. id
     end
     local more = r[MORE]
     if more and more.hb == 'pause' then return ASIDE .. more.hk, r[DUE] or 0, id end
@@ -290,7 +290,7 @@ local function settle_records()
       key, score, member = place_of(id, r)
       put(ITEMS, id, cmsgpack.pack(r))
       if r[WORD] == 'w' and not added[key] then
-        call('ZADD', PRIORITIES .. r[QUEUE], -r[PRIORITY], tostring(r[PRIORITY]))
+        call('ZADD', PRIORITIES .. home_of(r[QUEUE], r[TYPE]), -r[PRIORITY], tostring(r[PRIORITY]))
       end
     elseif was then
       put(ITEMS, id, false)

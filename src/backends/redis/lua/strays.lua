@@ -14,8 +14,10 @@ for i = 1, #found[2], 2 do
     if r and before[id] == nil and (r[STATE] == 'r' or (r[STATE] == 'p' and not (r[MORE] and r[MORE].hb))) then
       local key, _, member = place_of(id, r)
       local is_there = key and call('ZSCORE', key, member)
-      -- A ready set that is not among the priorities of its queue is never asked.
-      if is_there and r[WORD] == 'w' then is_there = call('ZSCORE', PRIORITIES .. r[QUEUE], tostring(r[PRIORITY])) end
+      -- A ready set that is not among the priorities of its type is never asked.
+      if is_there and r[WORD] == 'w' then
+        is_there = call('ZSCORE', PRIORITIES .. home_of(r[QUEUE], r[TYPE]), tostring(r[PRIORITY]))
+      end
       if not is_there then strays[#strays + 1] = id end
     end
   end

@@ -75,12 +75,12 @@ local function reclaim(queue, step)
       change(ids[i])
       local more = r[MORE]
       more.la = (more.la or 0) + 1
-      if more.ra then
+      if more.rn then
         more.cr = (more.cr or 0) + 1
         crashed[#crashed + 1] = r[TYPE]
       end
       r[STATE] = 'p'
-      more.tk, more.un, more.wk, more.ra = nil, nil, nil, nil
+      more.tk, more.un, more.wk, more.ra, more.rn = nil, nil, nil, nil, nil
     else
       remove(LEASES .. queue, ids[i])
     end

@@ -3,7 +3,8 @@
 local NAMES = { p = 'pending', r = 'running', s = 'success', d = 'dead' }
 
 -- id, the whole envelope where there is no head, head, type, group, status, queue, ending, class, holdBy, holdKey, dueAt, holder,
--- leaseUntil, runAt, result, error, endAt, progress, lapses, crashes, attempt, startAt, queueAt, redrives, cancel reason; false where there is none.
+-- leaseUntil, runAt, result, error, endAt, progress, lapses, crashes, attempt, startAt, queueAt, redrives, cancel reason,
+-- running (1 or 0 while it is leased); false where there is none.
 local function views_of(ids)
   local there = {}
   for i = 1, #ids do
@@ -28,6 +29,7 @@ local function views_of(ids)
       is_pending and m.hb or false, is_pending and m.hk or false, is_pending and r[DUE] or false,
       m.wk or false, m.un or false, m.ra or false, results[i], errors[i], m.ea or false, progress[i],
       m.la or 0, m.cr or 0, m.at or false, m.sa or false, m.qa or false, m.rd or false, m.ca or false,
+      m.un and (m.rn and 1 or 0) or false,
     }
   end
   return views

@@ -1,6 +1,6 @@
 import type { At, Ms } from '../../../core/time.js'
 import type { Claimed, Envelope, Hold, Lease } from '../../../ports/item.js'
-import type { ItemView, Ledger, Worker } from '../../../ports/ledger.js'
+import type { ItemView, Ledger, Room, Worker } from '../../../ports/ledger.js'
 import type { CommitResult, Effect, Settlement } from '../../../ports/settlement.js'
 import { holds, present, same, show } from '../check.js'
 import type { Fate } from '../mortal.js'
@@ -140,19 +140,29 @@ export interface Ask {
   readonly max?: number
   readonly leaseTicks?: number
   readonly worker?: string
-  /** How many start at once. Default: all. */
-  readonly startNow?: number
+  readonly rooms?: readonly Room[]
+  /**
+   * Whether the handlers of what is claimed begin at once. True: told by `begin` where there is one, and by a first heartbeat;
+   * false: they wait. Default: told by `begin` alone, since it is what makes an item `running` over plain ports.
+   */
+  readonly runs?: boolean
   readonly ledger?: Ledger
 }
 
-/** Claims as an engine does: those that start at once are marked as started, by the claim or by `begin`. */
 export async function claim(bench: LedgerBench, ask: Ask = {}) {
-  const { max = 10, leaseTicks = 30, worker = 'w1', ledger = bench.ledger } = ask
+  const { max = 10, leaseTicks = 30, worker: id = 'w1', rooms, ledger = bench.ledger } = ask
   const from = ask.from ?? [{ queue: bench.queue, max }]
-  const startNow = ask.startNow ?? from.reduce((sum, { max }) => sum + max, 0)
-  const reply = await ledger.claim({ from, leaseMs: bench.time.ms(leaseTicks), worker, startNow })
-  const begun = reply.items.slice(0, startNow).filter((claimed) => !claimed.started)
-  if (begun.length > 0) await ledger.begin?.(begun.map((claimed) => claimed.lease))
+  const leaseMs = bench.time.ms(leaseTicks)
+  const reply = await ledger.claim({ from, leaseMs, worker: id, ...(rooms === undefined ? {} : { rooms }) })
+  const leases = reply.items.map(({ lease }) => lease)
+  if (ask.runs === false || leases.length === 0) return reply
+  await ledger.begin?.(leases)
+  if (ask.runs === undefined) return reply
+  await ledger.extend(
+    leases.map((lease) => ({ lease, running: true })),
+    leaseMs,
+    worker(id),
+  )
   return reply
 }
 

@@ -66,7 +66,7 @@ export const claimClauses = clausesOn<LedgerBench>()({
     },
   },
   'ledger: says when there is more': {
-    law: '`more` is true when another claim now would find work, and false when this one came back short.',
+    law: '`more` is true when the same claim, made again, would find work, and false when this one came back short.',
     look: 'whether `more` is computed from what is ready, not from what is stored.',
     async run(bench) {
       const { ledger, time } = bench
@@ -130,28 +130,6 @@ export const claimClauses = clausesOn<LedgerBench>()({
       await take(bench, ['from the future'])
       await time.pass(time.ms(5))
       await take(bench, ['from the past'])
-    },
-  },
-  'ledger: marks the first items of a claim as started': {
-    law: 'Of the items a claim returns, the first `startNow` count as started (by the claim, or by `begin`); the rest do not.',
-    look: 'how the claim records starts: a lapse of a started item is a crash, one of a prefetched item is not.',
-    async run(bench) {
-      const { ledger, time } = bench
-      const batch = ['a', 'b', 'c'].map((id) => enqueue(bench, item(bench, id)))
-      await applied(ledger, batch, 'three enqueues')
-      const { items } = await claim(bench, { startNow: 2, leaseTicks: 3 })
-      const started = new Set(ids(items.slice(0, 2)))
-      if (ledger.begin === undefined)
-        same(
-          items.map((claimed) => claimed.started),
-          [true, true, false],
-          '`started` of the items, where the ledger has no `begin`',
-        )
-      await time.pass(time.ms(4))
-      const again = await claim(bench, { startNow: 0 })
-      const crashes = Object.fromEntries(again.items.map((claimed) => [claimed.envelope.id, claimed.crashes]))
-      const expected = Object.fromEntries(['a', 'b', 'c'].map((id) => [id, started.has(id) ? 1 : 0]))
-      same(crashes, expected, 'the crashes after all three leases ran out')
     },
   },
   'ledger: an item is claimed from its own queue only': {

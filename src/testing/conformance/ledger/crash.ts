@@ -67,7 +67,7 @@ async function bringToAnEnd(bench: LedgerBench, ledger: Ledger, deed: Deed, tall
   const { time } = bench
   let idle = 0
   for (let round = 0; idle < 3 && round < 40; round += 1) {
-    const { items } = await claim(bench, { ledger, leaseTicks: LEASE_TICKS })
+    const { items } = await claim(bench, { ledger, leaseTicks: LEASE_TICKS, runs: true })
     for (const claimed of items) {
       const [result] = await ledger.commit([deed.settle(bench, claimed)])
       tally.run(claimed.lease.id, result?.kind)
@@ -155,7 +155,7 @@ const settleFanOut: Deed['settle'] = (bench, claimed) => {
 const familyOf = { root: 'success', c1: 'success', c2: 'success', gate: 'success' } as const
 
 async function runOne(bench: LedgerBench, ledger: Ledger, settle: Deed['settle']): Promise<void> {
-  const reply = await claim(bench, { ledger, leaseTicks: LEASE_TICKS, max: 1 }).catch(() => undefined)
+  const reply = await claim(bench, { ledger, leaseTicks: LEASE_TICKS, max: 1, runs: true }).catch(() => undefined)
   for (const claimed of reply?.items ?? []) await persist(ledger, settle(bench, claimed))
 }
 

@@ -215,7 +215,7 @@ export const inspectClauses = clausesOn<LedgerBench>()({
       await applied(ledger, [enqueue(bench, item(bench, 'a'))], 'the enqueue')
       const { items } = await claim(bench, { worker: 'w-1' })
       const me = { ...worker('w-1'), types: ['t', 'u'] }
-      await ledger.extend([{ lease: items[0]!.lease, started: true }], time.ms(30), me)
+      await ledger.extend([{ lease: items[0]!.lease, running: true }], time.ms(30), me)
       const { seenAt, ...known } = present(
         (await inspectOf(bench).workers()).find((w) => w.id === 'w-1'),
         'the worker that extended a lease',

@@ -2,7 +2,6 @@ import { holds, same } from '../check.js'
 import { clausesOn } from '../clause.js'
 import {
   applied,
-  claim,
   commitOne,
   enqueue,
   finish,
@@ -14,7 +13,6 @@ import {
   park,
   push,
   release,
-  retry,
   take,
   view,
   worker,
@@ -53,62 +51,6 @@ export const leaseClauses = clausesOn<LedgerBench>()({
       await nothingToClaim(bench, 'one millisecond before the lease ends')
       await time.pass(1)
       await take(bench, ['a'])
-    },
-  },
-  'ledger: a lapse is counted, and is a crash only if the run had started': {
-    law: '`lapses` counts leases that ended by expiry; `crashes` counts those of a run that had started.',
-    look: 'where the two counters are raised: at the reclaim, the second only behind the mark of the start.',
-    needs: ['lapses'],
-    async run(bench) {
-      const { ledger, time } = bench
-      await applied(ledger, [enqueue(bench, item(bench, 'a'))], 'the enqueue')
-      const counters = []
-      for (const startNow of [0, 1, 0, 1]) {
-        const [a] = await take(bench, ['a'], { leaseTicks: 2, startNow })
-        counters.push([a.lapses, a.crashes])
-        await time.pass(time.ms(3))
-      }
-      const expected = [
-        [0, 0],
-        [1, 0],
-        [2, 1],
-        [3, 1],
-      ]
-      same(counters, expected, 'lapses and crashes at four leases; the second and fourth had started')
-    },
-  },
-  'ledger: a crash is counted once for each started run': {
-    law: '`crashes` counts the lapses of runs that had started, also across processes.',
-    look: 'whether the start is written where another process finds it.',
-    async run(bench) {
-      const { ledger, time } = bench
-      const other = await bench.again()
-      await applied(ledger, [enqueue(bench, item(bench, 'a'))], 'the enqueue')
-      const crashes = []
-      for (const by of [ledger, other, ledger]) {
-        const [a] = await take(bench, ['a'], { leaseTicks: 2, ledger: by })
-        crashes.push(a.crashes)
-        await time.pass(time.ms(3))
-      }
-      same(crashes, [0, 1, 2], 'the crashes at three leases, by two processes, that all had started')
-    },
-  },
-  'ledger: a claim tells once which runs were cut off': {
-    law: 'The claim that finds a started run lapsed names its type in `crashed`; later ones do not.',
-    look: 'what the reclaim returns.',
-    async run(bench) {
-      const { ledger, time } = bench
-      const other = await bench.again()
-      await applied(ledger, [enqueue(bench, item(bench, 'a'))], 'the enqueue')
-      const told = []
-      for (const by of [ledger, other, ledger]) {
-        const reply = await claim(bench, { leaseTicks: 2, ledger: by })
-        told.push(reply.crashed ?? [])
-        await applied(by, [retry(reply.items[0]!, 0)].slice(0, told.length - 1), 'a retry')
-        if (told.length === 1) await time.pass(time.ms(3))
-      }
-      const { type } = item(bench, 'a')
-      same(told, [[], [type], []], 'what a first claim, one after a crash and one after a retry told')
     },
   },
   'ledger: a put-back spends neither attempt, lapse nor crash': {
@@ -188,9 +130,9 @@ export const leaseClauses = clausesOn<LedgerBench>()({
       const { ledger, time } = bench
       const other = await bench.again()
       await applied(ledger, [enqueue(bench, item(bench, 'a', { groupId: 'g' }))], 'the enqueue')
-      const [first] = await take(bench, ['a'], { leaseTicks: 2 })
+      const [first] = await take(bench, ['a'], { leaseTicks: 2, runs: true })
       await time.pass(time.ms(3))
-      await take(bench, ['a'], { ledger: other, leaseTicks: 2 })
+      await take(bench, ['a'], { ledger: other, leaseTicks: 2, runs: true })
       await time.pass(time.ms(10))
       same(await commitOne(ledger, finish(first, '"late"')), { kind: 'stale' }, 'the end by the first of two holders')
       same(await openCount(bench, 'g'), 1, 'the open count')
@@ -214,7 +156,7 @@ export const leaseClauses = clausesOn<LedgerBench>()({
           `a finish with the token ${JSON.stringify(token)}`,
         )
         same(
-          await ledger.extend([{ lease: forged.lease, started: true }], bench.time.ms(30), worker()),
+          await ledger.extend([{ lease: forged.lease, running: true }], bench.time.ms(30), worker()),
           ['lost'],
           'an extension with it',
         )
@@ -231,7 +173,7 @@ export const leaseClauses = clausesOn<LedgerBench>()({
       const [a, b] = await take(bench, ['a', 'b'], { leaseTicks: 6 })
       await applied(ledger, [finish(a), release(b)], 'a finish and a release')
       const [again] = await take(bench, ['b'], { leaseTicks: 6 })
-      const held = [a, b, again].map(({ lease }) => ({ lease, started: true }))
+      const held = [a, b, again].map(({ lease }) => ({ lease, running: true }))
       same(await ledger.extend(held, time.ms(6), worker()), ['lost', 'lost', 'held'], 'the answers, in order')
     },
   },
@@ -244,26 +186,11 @@ export const leaseClauses = clausesOn<LedgerBench>()({
       const [a] = await take(bench, ['a', 'b'], { leaseTicks: 6 })
       same(await ledger.extend([], time.ms(6), worker()), [], 'the answer for no leases')
       await time.pass(time.ms(4))
-      same(await ledger.extend([{ lease: a.lease, started: true }], time.ms(6), worker()), ['held'], 'the answer')
+      same(await ledger.extend([{ lease: a.lease, running: true }], time.ms(6), worker()), ['held'], 'the answer')
       await time.pass(time.ms(4))
       await take(bench, ['b'])
       await time.pass(time.ms(3))
       await take(bench, ['a'])
-    },
-  },
-  'ledger: extend marks a prefetched item as started': {
-    law: 'An item that was claimed without a start counts as started once an extension (or `begin`) says so.',
-    look: 'whether `started` of an extension is recorded.',
-    async run(bench) {
-      const { ledger, time } = bench
-      await applied(ledger, [enqueue(bench, item(bench, 'a')), enqueue(bench, item(bench, 'b'))], 'two enqueues')
-      const { items } = await claim(bench, { startNow: 0, leaseTicks: 4 })
-      const held = items.map(({ lease, envelope }) => ({ lease, started: envelope.id === 'a' }))
-      if (ledger.begin !== undefined) await ledger.begin(held.filter((h) => h.started).map((h) => h.lease))
-      same(await ledger.extend(held, time.ms(4), worker()), ['held', 'held'], 'the answers')
-      await time.pass(time.ms(5))
-      const [a, b] = await take(bench, ['a', 'b'])
-      same([a.crashes, b.crashes], [1, 0], 'the crashes of the started and of the prefetched item')
     },
   },
   'ledger: progress told with an extension can be read': {
@@ -274,10 +201,10 @@ export const leaseClauses = clausesOn<LedgerBench>()({
       await applied(ledger, [enqueue(bench, item(bench, 'a'))], 'the enqueue')
       const [a] = await take(bench, ['a'])
       const tell = (progress: string) =>
-        ledger.extend([{ lease: a.lease, started: true, progress }], time.ms(30), worker())
+        ledger.extend([{ lease: a.lease, running: true, progress }], time.ms(30), worker())
       await tell('{"done":1}')
       await tell('{"done":2}')
-      await ledger.extend([{ lease: a.lease, started: true }], time.ms(30), worker())
+      await ledger.extend([{ lease: a.lease, running: true }], time.ms(30), worker())
       same((await view(bench, 'a')).progress, '{"done":2}', 'the progress')
     },
   },
@@ -321,11 +248,11 @@ export const leaseClauses = clausesOn<LedgerBench>()({
       await applied(ledger, [a.settlement, b.settlement], 'two enqueues, born leased')
       await nothingToClaim(bench, 'while they are held')
       same((await view(bench, 'a')).status, 'running', 'the status')
-      const run = { lease: a.lease, envelope: item(bench, 'a'), lapses: 0, crashes: 0, started: true, deliveries: 1 }
+      const run = { lease: a.lease, envelope: item(bench, 'a'), lapses: 0, crashes: 0, deliveries: 1 }
       await applied(ledger, [finish(run, '1')], 'the finish by the token it was born with')
       await time.pass(time.ms(5))
       const [found] = await take(bench, ['b'])
-      same([found.lapses, found.crashes], [1, 1], 'lapses and crashes of the one whose holder died')
+      same([found.lapses, found.crashes], [1, 0], 'lapses and crashes of the one whose holder never said that it ran')
       holds(found.lease.fence > 1, 'its fence rose')
       same(
         await commitOne(ledger, finish({ ...run, lease: b.lease })),

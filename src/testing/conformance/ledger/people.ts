@@ -98,7 +98,7 @@ export const peopleClauses = clausesOn<LedgerBench>()({
       const [a, b] = await take(bench, ['a', 'b'])
       const person = await bench.again()
       await applied(person, [markCancelled('a')], 'the cancel, by another process')
-      const held = [a, b].map(({ lease }) => ({ lease, started: true }))
+      const held = [a, b].map(({ lease }) => ({ lease, running: true }))
       same(await ledger.extend(held, time.ms(30), worker()), ['cancelled', 'held'], 'the answers to the heartbeat')
       const end = byLease(a.lease, [
         { do: 'park', id: 'a', ending: 'cancelled', class: 'unclassified', error: 'cancelled', keepMs: DAY },
@@ -120,7 +120,7 @@ export const peopleClauses = clausesOn<LedgerBench>()({
         'three enqueues',
       )
       const [retried, released] = await take(bench, three, { leaseTicks: 20 })
-      const held = [retried, released].map(({ lease }) => ({ lease, started: true }))
+      const held = [retried, released].map(({ lease }) => ({ lease, running: true }))
       await applied(ledger, three.map(markCancelled), 'three cancels')
       same((await view(bench, 'retried')).cancelled, 'not needed', 'the reason, in the view of one that runs')
       await ledger.extend(held, time.ms(100), worker())
@@ -130,7 +130,6 @@ export const peopleClauses = clausesOn<LedgerBench>()({
         from: [{ queue: bench.queue, max: 5 }],
         leaseMs: time.ms(50),
         worker: 'w2',
-        startNow: 5,
       })
       const told = new Map(again.items.map(({ lease, cancelled }) => [lease.id, cancelled]))
       for (const id of three) {

@@ -1,3 +1,4 @@
+import type { Ledger } from '../../../ports/ledger.js'
 import { holds, same, show } from '../check.js'
 import { clausesOn } from '../clause.js'
 import {
@@ -91,7 +92,7 @@ export const signalClauses = clausesOn<LedgerBench>()({
         const id = `held by ${what}`
         await applied(ledger, [{ guard: { by: 'none' }, effects: [{ do: 'pause', what, name }] }], 'the pause')
         await applied(ledger, [enqueue(bench, item(bench, id))], 'the enqueue')
-        await ledger.claim({ from: [{ queue, max: 5 }], leaseMs: 1000, worker: 'w1', startNow: 5 })
+        await ledger.claim({ from: [{ queue, max: 5 }], leaseMs: 1000, worker: 'w1' })
         heard.length = 0
         await applied(ledger, [{ guard: { by: 'none' }, effects: [{ do: 'resume', what, name }] }], 'the resume')
         await hears(
@@ -111,18 +112,21 @@ export const signalClauses = clausesOn<LedgerBench>()({
       const other = await bench.again()
       const mine = listen(bench.ledger, 'inbox-1')
       const theirs = listen(other, 'inbox-1')
-      const send = (to: string, ids: readonly string[]) =>
-        applied(bench.ledger, [{ guard: { by: 'none' }, effects: [{ do: 'notify', to, ids }] }], 'the notify')
-      await send('inbox-1', ['a', 'b'])
-      await hears(bench, () => mine.heard.ids.length >= 2, 'the inbox hears in the same process', mine.heard)
-      await hears(bench, () => theirs.heard.ids.length >= 2, 'the inbox hears in another process', theirs.heard)
-      same([...new Set(mine.heard.ids)].toSorted(), ['a', 'b'], 'what it heard')
+      const send = (from: Ledger, ids: readonly string[]) =>
+        applied(from, [{ guard: { by: 'none' }, effects: [{ do: 'notify', to: 'inbox-1', ids }] }], 'the notify')
+      // Each process speaks once: a call waits for the subscriptions of its own process, and for no other's.
+      await send(other, ['a'])
+      await hears(bench, () => theirs.heard.ids.includes('a'), 'the inbox hears its own process', theirs.heard)
+      await send(bench.ledger, ['b', 'c'])
+      await hears(bench, () => mine.heard.ids.includes('c'), 'the inbox hears in the same process', mine.heard)
+      await hears(bench, () => theirs.heard.ids.includes('c'), 'the inbox hears in another process', theirs.heard)
+      same([...new Set(theirs.heard.ids)].toSorted(), ['a', 'b', 'c'], 'what it heard')
       mine.leave()
       mine.leave()
-      await send('inbox-1', ['c'])
-      await hears(bench, () => theirs.heard.ids.includes('c'), 'the other listener still hears', theirs.heard)
+      await send(bench.ledger, ['d'])
+      await hears(bench, () => theirs.heard.ids.includes('d'), 'the other listener still hears', theirs.heard)
       await bench.time.quiet()
-      holds(!mine.heard.ids.includes('c'), 'a listener that left hears nothing more')
+      holds(!mine.heard.ids.includes('d'), 'a listener that left hears nothing more')
     },
   },
   'ledger: an inbox hears nothing that was not sent to it': {

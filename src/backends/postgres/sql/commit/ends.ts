@@ -1,9 +1,9 @@
+import { rowsForRoots } from '../groups.js'
+
 /** Groups that lived on their root alone get rows of their own, if this batch speaks of them. */
 const COMPANY = `  if v_joined is not null then
     -- A root that was alone gets company: its group gets a row of its own, in which the root counts.
-    insert into {schema}.item_group (id, open, final, version, watchers)
-      select i.id, 1, false, 0, case when i.waiter is not null then array[i.waiter] end
-        from {schema}.item i where i.id = any(v_joined) order by i.id on conflict (id) do nothing;
+    ${rowsForRoots('v_joined')};
   end if;
   if p_touched is not null and exists (
        select from {schema}.finished f where f.is_alone and f.id = any(p_touched) and f.gone_at > v_now) then
@@ -23,6 +23,8 @@ const COMPANY = `  if v_joined is not null then
 
 /** Finish, park, retry, put back: each by one statement for all of the batch. */
 const MOVE_ITEMS = `  if p_ends is not null then
+    -- Looked at now that what ends stands still: a gate whose opening we waited for, or that a look has passed, is seen.
+    v_awaited := exists (select from {schema}.gate_member);
     with e as materialized (
       select * from json_to_recordset(p_ends) as x(s int, n int, kind text, id text, ending text, class text, outcome text,
                ms bigint, attempt int, alone boolean, value text, final boolean, version int, was text, fp text,
@@ -59,7 +61,7 @@ const MOVE_ITEMS = `  if p_ends is not null then
              start_at = case when e.kind = 'retryAt' then v_now + e.ms else i.start_at end,
              deliveries = case when e.kind = 'retryAt' then 0 else i.deliveries end,
              settled_by = case when p_tokens[e.s] = i.token then i.token else i.settled_by end,
-             token = null, lease_until = null, worker = null, run_at = null,
+             token = null, lease_until = null, worker = null, run_at = null, running = false,
              fingerprint = case when e.was is null then i.fingerprint else e.fp end,
              history = case when i.history is null or e.was is null then coalesce(e.was, i.history)
                             else {schema}.with_attempt(i.history, e.was) end
@@ -71,8 +73,8 @@ const MOVE_ITEMS = `  if p_ends is not null then
              history = case when i.history is null then e.was else {schema}.with_attempt(i.history, e.was) end
         from e where i.id = e.id and e.kind = 'record'
     )
-    select bool_or(g.alone and not g.ends_alone), array_agg(g.id) filter (where g.is_gated),
-           array_agg(g.kind = 'finish') filter (where g.is_gated), array_agg(g.id) filter (where v_has_gates),
+    select bool_or(g.alone and not g.ends_alone), array_agg(g.id) filter (where v_awaited),
+           array_agg(g.kind = 'finish') filter (where v_awaited), array_agg(g.id) filter (where v_has_gates),
            (select array_agg(a.queue) from again a where a.token is null),
            (select json_agg(json_build_array(x.inbox, h.id))
               from (select * from gone w where w.waiter is not null or w.watchers is not null) h

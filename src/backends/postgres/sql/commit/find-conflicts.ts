@@ -1,8 +1,10 @@
+import { BY_KEY } from '../plan-settings.js'
+
 export const FIND_CONFLICTS = `-- find_conflicts: which settlements expect a version that their group does not have at their turn, earlier settlements of
 -- the batch included. Locks the groups. Reply as in commit_batch, or null. Only appends come here.
 create function {schema}.find_conflicts(p_ok boolean[], p_alone text[], p_said json) returns json
 language plpgsql
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off
+${BY_KEY}
 as {body}
 declare
   v_found  jsonb := '[]';

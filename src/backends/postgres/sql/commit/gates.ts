@@ -1,3 +1,25 @@
+/** What `n.ended` members that ended, `n.good` of them well, change in a gate `g`. */
+export const COUNT_MEMBERS = `"left" = g."left" - n.ended, need = g.need - case when g."of" = 'done' then n.ended else n.good end`
+
+/** Whether a gate `g` can decide: it is met, or can no longer be. */
+export const CAN_DECIDE = `(g.need <= 0 or g.need > g."left")`
+
+/** The rest of a statement that begins with the gates `decided` (key, holds, met): what they hold is free, and they are over. */
+export const FREE_HELD = `freed as (
+      update {schema}.item i
+         set state = 0, due_at = v_now, gate_met = d.met, hold_by = null, hold_key = null
+        from decided d
+       where i.id = d.holds and i.state < 2 and i.hold_by = 'gate' and i.hold_key = d.key
+         and (i.due_at is null or i.due_at > v_now)
+      returning i.queue
+    ), closed as (
+      delete from {schema}.gate g using decided d where g.key = d.key
+    ), forgotten as (
+      delete from {schema}.gate_member m using decided d where m.gate = d.key
+    )
+    select v_wake || array_agg(f.queue) into v_wake from freed f;
+`
+
 const OPEN_GATES = `  if p_gates is not null then
     with opened as (
       insert into {schema}.gate (key, holds, need, "left", "of")
@@ -10,7 +32,9 @@ const OPEN_GATES = `  if p_gates is not null then
     select array_agg(key) into v_opened from opened;
   end if;
   if v_opened is not null then
-    -- Members stand still since step 1: each is among the unfinished, or it has finished and is seen here.
+    -- A member that stands still since step 1, or that this batch pushes, ends after us and sees the gate. One that has finished is
+    -- seen here. Any other has no row that we could lock: it may come and end while we are at work, and neither would see
+    -- the other. The gate is looked at once more when it can be seen.
     with member as materialized (
       select distinct g.key, m.id, f.state = 5 as is_success
         from json_to_recordset(p_gates) g(s int, key text, members json)
@@ -19,8 +43,9 @@ const OPEN_GATES = `  if p_gates is not null then
        where g.key = any(v_opened) and v_ok[g.s]
     ), waits as (
       insert into {schema}.gate_member (member, gate) select id, key from member where is_success is null
-    ), marked as (
-      update {schema}.item i set is_gated = true where not i.is_gated and i.id in (select id from member where is_success is null)
+    ), strange as (
+      insert into {schema}.gate_look (gate)
+        select distinct key from member where is_success is null and id not in (select unnest(v_still || v_new))
     )
     update {schema}.gate g
        set "left" = n.waiting, need = g.need - case when g."of" = 'done' then n.ended else n.good end
@@ -34,7 +59,11 @@ const TELL_GATES = `  if v_gated is not null or p_tells is not null then
     select array_agg(distinct x.gate) into v_told from (
       select m.gate from {schema}.gate_member m where m.member = any(v_gated)
       union all select t.key from json_to_recordset(p_tells) t(s int, key text) where v_ok[t.s]) x;
-    perform from {schema}.gate g where g.key = any(v_told) order by g.key for update;
+  end if;
+  if v_told is not null or p_looks is not null then
+    perform from {schema}.gate g where g.key = any(v_told || p_looks) order by g.key for update;
+  end if;
+  if v_told is not null then
     with told as (
       select m.gate, m.member, e.ok from unnest(v_gated, v_gated_ok) e(id, ok)
         join {schema}.gate_member m on m.member = e.id
@@ -46,7 +75,7 @@ const TELL_GATES = `  if v_gated is not null or p_tells is not null then
       returning m.gate, t.ok
     )
     update {schema}.gate g
-       set "left" = g."left" - n.ended, need = g.need - case when g."of" = 'done' then n.ended else n.good end
+       set ${COUNT_MEMBERS}
       from (select gate, count(*) as ended, count(*) filter (where ok) as good from heard group by gate) n
      where g.key = n.gate;
   end if;
@@ -57,23 +86,10 @@ const DECIDE_GATES = `  v_told := v_opened || v_told || p_looks;
     -- A gate may be opened before the item that it holds comes; then it decides when the item comes.
     with decided as materialized (
       select g.key, g.holds, g.need <= 0 as met from {schema}.gate g
-       where g.key = any(v_told) and (g.need <= 0 or g.need > g."left")
+       where g.key = any(v_told) and ${CAN_DECIDE}
          and (exists (select from {schema}.item i where i.id = g.holds)
               or exists (select from {schema}.finished f where f.id = g.holds))
-    ), freed as (
-      update {schema}.item i
-         set state = 0, due_at = v_now, gate_met = d.met, hold_by = null, hold_key = null
-        from decided d
-       where i.id = d.holds and i.state < 2 and i.hold_by = 'gate' and i.hold_key = d.key
-         and (i.due_at is null or i.due_at > v_now)
-      returning i.queue
-    ), closed as (
-      delete from {schema}.gate g using decided d where g.key = d.key
-    ), forgotten as (
-      delete from {schema}.gate_member m using decided d where m.gate = d.key
-    )
-    select v_wake || array_agg(f.queue) into v_wake from freed f;
-  end if;
+    ), ${FREE_HELD}  end if;
 `
 
 /** Step 4: gates are opened, hear of their members, and free what they hold. */

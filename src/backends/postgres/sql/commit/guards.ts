@@ -7,7 +7,16 @@ const LEASES = `  if p_locks is not null then
         from {schema}.gate g
        where g.key = any(p_looks || array(select m.gate from {schema}.gate_member m where m.member = any(p_locks)));
     end if;
-    perform from {schema}.item i where i.id = any(v_locks) order by i.id for update;
+    if p_gates is null then
+      perform from {schema}.item i where i.id = any(v_locks) order by i.id for update;
+    else
+      select coalesce(array_agg(x.id), '{}') into v_still
+        from (select i.id from {schema}.item i where i.id = any(v_locks) order by i.id for update) x;
+    end if;
+    -- What users' transactions have added to these groups counts from here on.
+    if exists (select from {schema}.group_share) then
+      perform {schema}.fold_shares(v_locks, v_now);
+    end if;
     -- A statement of its own, which finds each row by its key: a join with the locked rows would compare all with all.
     select array_agg(g.kind order by g.s), array_agg(g.kind in ('a', 'o', 'w') order by g.s) into v_kinds, v_ok
       from (

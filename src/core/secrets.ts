@@ -17,10 +17,11 @@ export function safeAddress(address: string): string {
   return secretHider(address)(address)
 }
 
-/** Whatever looks like `//user:password@` or `?password=…`, also in addresses that cannot be read. */
-function hidePasswords(text: string): string {
+/** Whatever looks like `//user:password@` or `?password=…`, also in addresses that cannot be read or have no scheme. */
+export function hidePasswords(text: string): string {
   return text
-    .replace(/(\b[a-z][a-z0-9+.-]*:\/\/[^/\s:@]*:)[^/\s]*(@)/gi, `$1${HIDDEN}$2`)
+    .replace(/^([^\s:/@]*:)[^\s/]\S*(@[^\s@]+)$/, `$1${HIDDEN}$2`)
+    .replace(/(\b[a-z][a-z0-9+.-]*:\/\/[^/\s:@]*:)\S*(@)/gi, `$1${HIDDEN}$2`)
     .replace(/([?&;](?:password|sslpassword|pass|pwd)=)[^&\s"']*/gi, `$1${HIDDEN}`)
 }
 

@@ -1,0 +1,13 @@
+/**
+ * How statements inside our functions are planned. A plan is made once and kept; made while a table is empty, or before anything has
+ * counted its rows, it would read the table whole and still do so when the table is large. Every access is meant to go
+ * through an index. Costs that are forbidden look huge, and must not call for just-in-time compilation.
+ */
+export const BY_KEY = 'set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off'
+
+/**
+ * The same for functions that take the first so many in the order of an index. Where the planner expects few rows it would rather
+ * collect them all and sort them: 150,000 items that nothing has counted yet, for each claim. Not for functions that lock rows by a list
+ * of keys and in order: to save that sort the planner would walk the whole index.
+ */
+export const IN_ORDER = `${BY_KEY} set enable_bitmapscan = off set enable_sort = off`

@@ -1,0 +1,187 @@
+import type { Room } from '../../../ports/ledger.js'
+import { holds, same } from '../check.js'
+import { clausesOn } from '../clause.js'
+import { type Ask, applied, claim, enqueue, ids, item, type LedgerBench, nothingToClaim } from './bench.js'
+
+/** Enough to fill whatever a claim looks at in one step. */
+const MANY = 3000
+const BATCH = 500
+/** A claim that looks at a part of the queue says `more`, and gets ahead each time. */
+const MOST_CLAIMS = 20
+
+const roomFor = (max: number, ...types: string[]): Room => ({ types, max })
+
+/** Enqueues one item for each of `type:id`, in this order. */
+async function line(bench: LedgerBench, names: readonly string[]): Promise<void> {
+  const batch = names.map((name) => enqueue(bench, item(bench, name, { type: name.split(':')[0]! })))
+  await applied(bench.ledger, batch, `the enqueues of ${names.join(', ')}`)
+}
+
+/** The names of what a claim takes. */
+const taken = async (bench: LedgerBench, ask: Ask): Promise<string[]> => ids((await claim(bench, ask)).items)
+
+/** Claims as the engine does, until something comes or the ledger says that there is no more. */
+async function claimThrough(bench: LedgerBench, ask: Ask) {
+  for (let claims = 1; ; claims += 1) {
+    const reply = await claim(bench, ask)
+    if (reply.items.length > 0 || !reply.more) return reply
+    holds(claims < MOST_CLAIMS, `a claim that says \`more\` gets ahead: something comes within ${MOST_CLAIMS} claims`)
+  }
+}
+
+const needs = ['rooms', 'arrival order'] as const
+
+export const roomClauses = clausesOn<LedgerBench>()({
+  'ledger: a claim leaves what it has no room for in its place': {
+    law: 'An item whose type no room names is neither delivered nor counted, and keeps its place; without rooms any type comes.',
+    look: 'whether the claim filters by type before it counts, and writes nothing to what it passes over.',
+    needs,
+    async run(bench) {
+      await line(bench, ['u:1', 't:1', 'v:1', 't:2', 'u:2'])
+      const rooms = [roomFor(10, 't')]
+      same(await taken(bench, { rooms, max: 1 }), ['t:1'], 'taken with room for ten of t, and max 1')
+      same(await taken(bench, { rooms }), ['t:2'], 'taken with room for ten of t')
+      await nothingToClaim(bench, 'with room for none of the types', { rooms: [roomFor(10, 'other')] })
+      await nothingToClaim(bench, 'without any room', { rooms: [] })
+      const { items } = await claim(bench)
+      same(ids(items), ['u:1', 'v:1', 'u:2'], 'taken without rooms: the rest, in its order')
+      same(
+        items.map(({ deliveries }) => deliveries),
+        [1, 1, 1],
+        'deliveries of what had been passed over',
+      )
+    },
+  },
+  'ledger: a room takes no more than it holds': {
+    law: 'Items count against the room that names their type: a room of several types is shared, one with max 0 takes nothing.',
+    look: 'whether rooms are counted down within the claim, and types of one room together.',
+    needs,
+    async run(bench) {
+      await line(bench, ['t:1', 't:2', 'u:1', 'v:1', 't:3', 'v:2', 'u:2', 'w:1'])
+      const rooms = [roomFor(2, 't'), roomFor(3, 'u', 'v'), roomFor(0, 'w')]
+      same(await taken(bench, { rooms }), ['t:1', 't:2', 'u:1', 'v:1', 'v:2'], 'taken with room for 2 t, 3 u or v, 0 w')
+      same(await taken(bench, { rooms }), ['t:3', 'u:2'], 'taken by the same claim, made again')
+      await nothingToClaim(bench, 'with a room of max 0', { rooms })
+      same(await taken(bench, {}), ['w:1'], 'taken without rooms')
+    },
+  },
+  'ledger: rooms are shared by the queues of a claim': {
+    law: 'A room holds for the whole claim, over all its queues; `max` of a queue holds besides.',
+    look: 'whether what is left of a room is carried from one queue to the next.',
+    needs: [...needs, 'named queues'],
+    async run(bench) {
+      const { queue } = bench
+      const other = bench.other()
+      const made = (['t:1', 't:2', 'u:1'] as const).map((id) => item(bench, id, { type: id[0]! }))
+      const there = (['t:3', 't:4', 'u:2'] as const).map((id) => item(bench, id, { type: id[0]! }))
+      await applied(
+        bench.ledger,
+        [...made.map((one) => enqueue(bench, one)), ...there.map((one) => enqueue(bench, one, { queue: other }))],
+        'enqueues to two queues',
+      )
+      const both = (max: number) => [
+        { queue, max: 5 },
+        { queue: other, max },
+      ]
+      const rooms = [roomFor(3, 't'), roomFor(1, 'u')]
+      same(await taken(bench, { from: both(5), rooms }), ['t:1', 't:2', 'u:1', 't:3'], 'taken from both queues')
+      same(await taken(bench, { from: both(1), rooms }), ['t:4'], 'taken with room for two more, and max 1')
+    },
+  },
+  'ledger: what has room comes in the order of claim': {
+    law: 'Among what has room the order is unchanged: priority descending, due time, arrival.',
+    look: 'whether the filter keeps the order of the ready index, over several types and priorities.',
+    needs: [...needs, 'priority'],
+    async run(bench) {
+      const { ledger, time } = bench
+      const at = (id: string, priority: number, delayMs = 0) =>
+        applied(
+          ledger,
+          [enqueue(bench, item(bench, id, { type: id[0]!, priority }), { delayMs })],
+          `the enqueue of ${id}`,
+        )
+      await at('t low', -1)
+      await at('v high', 7)
+      await at('u late', 0, time.ms(9))
+      await at('t high late', 7, time.ms(9))
+      await at('u 1', 0)
+      await at('t 1', 0)
+      await at('v 1', 0)
+      await at('t 2', 0)
+      await at('u 2', 0)
+      await time.pass(time.ms(10))
+      const order = ['t high late', 'u 1', 't 1', 't 2', 'u 2', 'u late', 't low']
+      const rooms = [roomFor(9, 'u'), roomFor(9, 't')]
+      const first = await taken(bench, { rooms, max: 3 })
+      same([...first, ...(await taken(bench, { rooms }))], order, 'the order of two claims with room for t and u')
+    },
+  },
+  'ledger: what has no room hides nothing behind it': {
+    law: 'However many items without room stand in front, what has room is found behind them, and they keep their places.',
+    look: 'the scan for the next item: one that ends after a fixed number of rows must say `more` and go on from there.',
+    needs,
+    async run(bench) {
+      const { ledger } = bench
+      const made = Array.from({ length: MANY }, (_, i) => item(bench, `u:${i}`, { type: 'u', priority: i % 2 }))
+      for (let at = 0; at < MANY; at += BATCH)
+        await applied(
+          ledger,
+          made.slice(at, at + BATCH).map((one) => enqueue(bench, one)),
+          'the enqueues of what has no room',
+        )
+      await line(bench, ['t:1', 'v:1', 't:2'])
+      const rooms = [roomFor(5, 't'), roomFor(0, 'u')]
+      same(ids((await claimThrough(bench, { rooms, max: 1 })).items), ['t:1'], 'taken with max 1')
+      same(ids((await claimThrough(bench, { rooms })).items), ['t:2'], 'taken with room for five')
+      const rest = await claimThrough(bench, { rooms })
+      same([ids(rest.items), rest.more], [[], false], 'what is left, and `more`')
+      same(await taken(bench, { max: 2 }), ['u:1', 'u:3'], 'taken without rooms: the first of those in front')
+    },
+  },
+  'ledger: says that there is more only of what has room': {
+    law: '`more` tells whether the same claim, made again, would find work: what was left for lack of room does not count.',
+    look: 'whether `more` asks for a ready item of a type that a room with a max above 0 names.',
+    needs,
+    async run(bench) {
+      await line(bench, ['u:1', 't:1', 't:2', 't:3'])
+      const more = async (ask: Ask) => (await claim(bench, ask)).more
+      same(await more({ rooms: [roomFor(1, 't')] }), true, '`more` with two left that the same claim has room for')
+      same(await more({ rooms: [roomFor(9, 't')] }), false, '`more` with only another type left')
+      same(await more({ rooms: [roomFor(0, 'u'), roomFor(9, 't')] }), false, '`more` with only a room of max 0 left')
+      same(await more({ rooms: [] }), false, '`more` without any room')
+      same(await more({ rooms: [roomFor(9, 'u')] }), false, '`more` with nothing left')
+    },
+  },
+  'ledger: a claim frees what lapsed also where it has no room for it': {
+    law: 'A lease that ran out is freed and told by the next claim of its queue; the item waits for one that has room for it.',
+    look: 'whether the reclaim stands before the filter, and whether the item lands in its old place.',
+    needs,
+    async run(bench) {
+      const { time } = bench
+      await line(bench, ['t:1', 't:2', 'u:1'])
+      same(await taken(bench, { max: 1, leaseTicks: 2, runs: true }), ['t:1'], 'taken first')
+      await time.pass(time.ms(3))
+      const reply = await claim(bench, { rooms: [roomFor(9, 'u')] })
+      same([ids(reply.items), reply.crashed ?? []], [['u:1'], ['t']], 'what a claim with room for u takes and tells')
+      const [first, ...rest] = (await claim(bench, { rooms: [roomFor(9, 't')] })).items
+      same([first?.lease.id, first?.crashes, ids(rest)], ['t:1', 1, ['t:2']], 'what one with room for t takes')
+    },
+  },
+  'ledger: a paused type is not taken, whatever the room': {
+    law: 'A pause and a lack of room are two things: what is paused stays though there is room, and comes when it is resumed.',
+    look: 'whether a paused item that is set aside is not counted against its room.',
+    needs: [...needs, 'holds'],
+    async run(bench) {
+      const { ledger } = bench
+      const word = (act: 'pause' | 'resume') =>
+        applied(ledger, [{ guard: { by: 'none' }, effects: [{ do: act, what: 'type', name: 't' }] }], `the ${act}`)
+      await line(bench, ['t:1', 'u:1', 'v:1', 'u:2'])
+      await word('pause')
+      const rooms = [roomFor(2, 't', 'u')]
+      same(await taken(bench, { rooms }), ['u:1', 'u:2'], 'taken while t is paused')
+      await word('resume')
+      same(await taken(bench, { rooms }), ['t:1'], 'taken once it is resumed')
+      same(await taken(bench, {}), ['v:1'], 'taken without rooms')
+    },
+  },
+})

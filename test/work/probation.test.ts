@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import { FakeClock } from '../../src/testing/fake-clock.js'
+import { Probation } from '../../src/work/probation.js'
+
+/** Items that come one after the other: upper case has crashed before and begins alone. */
+async function entering(names: string) {
+  const clock = new FakeClock()
+  const probation = new Probation(clock, 1_000)
+  const begun: string[] = []
+  const leaves = new Map<string, () => void>()
+  for (const name of names) {
+    void probation.enter(name === name.toUpperCase()).then((leave) => {
+      begun.push(name)
+      leaves.set(name, leave!)
+    })
+  }
+  await clock.settle()
+  const settle = async (name: string) => {
+    leaves.get(name)?.()
+    await clock.settle()
+  }
+  return { clock, begun, settle }
+}
+
+describe('items that were held when a process died', () => {
+  it('begin together, but for those that may have crashed it', async () => {
+    const { begun, settle } = await entering('abCd')
+    expect(begun).toEqual(['a', 'b'])
+    await settle('a')
+    expect(begun).toEqual(['a', 'b'])
+    await settle('b')
+    expect(begun).toEqual(['a', 'b', 'C'])
+    await settle('C')
+    expect(begun).toEqual(['a', 'b', 'C', 'd'])
+  })
+
+  it('begin one by one at first where each may have crashed it, and more at a time with each that survives', async () => {
+    const { begun, settle, clock } = await entering('ABCDEFGHIJ')
+    expect(begun).toEqual(['A'])
+    await settle('A')
+    await settle('A')
+    expect(begun.join('')).toBe('ABC')
+    await clock.advance(1_000)
+    expect(begun.join('')).toBe('ABCDEFG')
+  })
+
+  it('are let out before their turn when nothing is to begin any more, and later ones take theirs', async () => {
+    const probation = new Probation(new FakeClock(), 1_000)
+    const first = await probation.enter(true)
+    const waiting = [probation.enter(true), probation.enter(false)]
+    probation.letOut()
+    expect(await Promise.all(waiting)).toEqual([undefined, undefined])
+    const later = probation.enter(false)
+    first!()
+    expect(await later).toBeTypeOf('function')
+  })
+
+  it('are not waited for once they have lived for a while', async () => {
+    const { clock, begun } = await entering('aBc')
+    await clock.advance(999)
+    expect(begun).toEqual(['a'])
+    await clock.advance(1)
+    expect(begun).toEqual(['a', 'B'])
+    await clock.advance(1_000)
+    expect(begun).toEqual(['a', 'B', 'c'])
+  })
+})
