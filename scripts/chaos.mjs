@@ -1,4 +1,4 @@
-// `npm run chaos -- [BACKEND …]`: real processes on real servers, killed at random. See test/chaos/main.ts.
+// `npm run chaos -- [BACKEND …]`: real processes on real servers, to which everything happens. See test/chaos/main.ts.
 import { ensureBuilt } from './lib/build.mjs'
 import { command, foreground } from './lib/command.mjs'
 import { ensurePackages } from './lib/packages.mjs'

@@ -2,12 +2,13 @@
 
 /**
  * @param {string} address `sqlite:/path/to/file`, `postgres://…` or `redis://…`
+ * @param {{ clock?: import('../../src/core/clock.js').Clock }} [options] the clock is for a file alone: servers have their own
  * @returns {Promise<import('../../src/ports/ports.js').Backend & { close(): Promise<void> }>}
  */
-export async function backendOf(address) {
+export async function backendOf(address, { clock } = {}) {
   if (address.startsWith('sqlite:')) {
     const { sqliteBackend } = await import('millrace/sqlite')
-    return sqliteBackend({ file: address.slice('sqlite:'.length) })
+    return sqliteBackend({ file: address.slice('sqlite:'.length), ...(clock && { clock }) })
   }
   if (address.startsWith('postgres:')) {
     const { postgresBackend } = await import('millrace/postgres')

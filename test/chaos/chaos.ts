@@ -1,34 +1,19 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Random } from '../../src/core/clock.js'
+import type { Backend } from '../../src/ports/ports.js'
 import { startPostgres, startRedis } from '../servers/index.js'
 import type { PrivateServer } from '../servers/private-server.js'
 import { backendOf } from './backend-of.mjs'
-import { type Accepted, check, hasDrained, type Ran, type Verdict } from './check.js'
-import { readTruth } from './truth-log.mjs'
-
-export type ChaosBackend = 'sqlite' | 'postgres' | 'redis'
-
-export interface ChaosOptions {
-  readonly backend: ChaosBackend
-  /** How long producers produce and things are killed. */
-  readonly seconds: number
-  readonly workers: number
-  readonly producers: number
-  /** A worker or a producer dies this often, by SIGKILL. */
-  readonly killEveryMs: number
-  /** How often the server is restarted, at the first time by SIGKILL, and Redis always. */
-  readonly serverRestarts: number
-  /** Items per second, of all producers together. */
-  readonly perSecond: number
-  /** How often Redis flushes. With `everysec` a kill may take what was accepted in the last two seconds, and nothing else. */
-  readonly appendfsync?: 'always' | 'everysec'
-  readonly random: Random
-  readonly say?: (line: string) => void
-}
+import { check, hasDrained, type Verdict } from './check.js'
+import { doFaults } from './faults.js'
+import { Fleet, PATIENCE_MS } from './fleet.js'
+import { machineNow } from './machine-time.mjs'
+import type { ChaosOptions, Fault } from './options.js'
+import { SmallDisk } from './small-disk.js'
+import { Timeline } from './timeline.js'
+import { type Accepted, type Truth, truthIn } from './truth.js'
 
 export interface ChaosReport extends Verdict {
   readonly accepted: number
@@ -36,8 +21,8 @@ export interface ChaosReport extends Verdict {
   readonly unsure: number
   /** Lost, and accepted within what `everysec` may lose before a kill of the server. */
   readonly lostAsPromised: number
-  readonly kills: number
-  readonly serverRestarts: number
+  /** How often each kind of fault was done. */
+  readonly faults: Readonly<Record<Fault, number>>
   /** How long it took, after the last fault, until everything had ended. */
   readonly drainMs: number
   /** Processes that did not end with exit code 0 when they were told to, with the last they said. */
@@ -46,55 +31,63 @@ export interface ChaosReport extends Verdict {
   readonly diedAlone: readonly string[]
 }
 
-const DRAIN_MS = 120_000
-const PROGRAMS = new URL('.', import.meta.url)
-
 /**
- * A fleet of real processes on a real server, which are killed at random. What was accepted and what ran is written down by
- * the processes themselves, outside of Millrace, and compared at the end.
+ * A fleet of real processes on a real server, to which everything is done that happens to such fleets. What was accepted and what
+ * ran is written down by the processes themselves, outside of Millrace, and compared at the end.
  */
 export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-chaos-'))
   const server = await serverFor(options)
-  const address = server?.url ?? `sqlite:${join(dir, 'millrace.db')}`
-  const fleet = new Fleet(dir, address, options)
+  const disk = server === undefined ? diskIn(dir, options) : undefined
+  const address = server?.url ?? `sqlite:${disk?.database ?? join(dir, 'millrace.db')}`
+  const timeline = new Timeline()
+  const fleet = new Fleet(dir, address, options, timeline)
+  const ownStalls = watchOwnStalls(timeline, options.leaseMs)
   try {
     await fleet.start()
-    const [, killedAt] = await Promise.all([fleet.killAtRandom(), restartNowAndThen(server, options)])
-    await fleet.endProducers()
+    const done = await doFaults({ options, fleet, timeline, server, disk })
+    await fleet.end('producer', 'locker')
     const faultsOverMs = performance.now()
-    const accepted = fleet.accepted()
-    options.say?.(`${accepted.length} accepted; waiting for them to end`)
+    options.say?.('no more faults; waiting for everything to end')
+    // They end when they have heard of everything that they wait for.
+    await fleet.end('waiter')
     const backend = await backendOf(address)
     try {
-      while (!(await hasDrained(backend, accepted)) && performance.now() - faultsOverMs < DRAIN_MS) await sleep(200)
+      await drained(backend, dir, faultsOverMs + PATIENCE_MS)
       const drainMs = Math.round(performance.now() - faultsOverMs)
-      await fleet.endWorkers()
-      const verdict = await check(backend, accepted, fleet.ran())
-      const { kills, diedAlone, badExits } = fleet
-      const unsure = fleet.unsure()
-      const mayBeLost = options.appendfsync === 'everysec' ? lostBefore(killedAt, accepted) : new Set<string>()
-      const unfinished = verdict.unfinished.filter(({ root }) => !mayBeLost.has(root))
+      await fleet.end('worker')
+      const truth = truthIn(dir)
+      for (const { by, from, to } of truth.stalls) timeline.add({ who: by, kind: 'stall', from, to })
+      const verdict = await check(backend, truth, timeline, options.leaseMs)
+      const mayBeLost = options.appendfsync === 'everysec' ? lostBefore(done.serverKilledAt, truth.accepted) : new Set()
       return {
         ...verdict,
-        unfinished,
+        // With `everysec` an outcome that somebody has heard of may be lost, and another one come in its place.
+        misheard: options.appendfsync === 'everysec' ? [] : verdict.misheard,
+        unfinished: verdict.unfinished.filter(({ root }) => !mayBeLost.has(root)),
         lostAsPromised: new Set(verdict.unfinished.flatMap(({ root }) => (mayBeLost.has(root) ? [root] : []))).size,
-        accepted: accepted.length,
-        unsure,
-        kills,
-        serverRestarts: server === undefined ? 0 : options.serverRestarts,
+        accepted: truth.accepted.length,
+        unsure: truth.unsure.length,
+        faults: { ...done.counts, ...countedElsewhere(truth, timeline) },
         drainMs,
-        badExits,
-        diedAlone,
+        badExits: fleet.badExits,
+        diedAlone: fleet.diedAlone,
       }
     } finally {
       await backend.close()
     }
   } finally {
+    clearInterval(ownStalls)
     await fleet.kill()
     await server?.stop()
-    if (process.env['MILLRACE_CHAOS_KEEP'] === undefined) rmSync(dir, { recursive: true, force: true })
-    else options.say?.(`kept in ${dir}`)
+    const isKept = process.env['MILLRACE_CHAOS_KEEP'] !== undefined
+    if (isKept) {
+      disk?.full.keep()
+      options.say?.(`kept in ${dir}`)
+    } else {
+      disk?.full.close()
+      rmSync(dir, { recursive: true, force: true })
+    }
   }
 }
 
@@ -109,6 +102,44 @@ function serverFor({ backend, appendfsync = 'always' }: ChaosOptions): Promise<P
   }
 }
 
+function diskIn(dir: string, { everyMs, say }: ChaosOptions) {
+  if (everyMs.disk === undefined) return undefined
+  const full = SmallDisk.open(join(dir, 'disk'))
+  if (full === undefined) say?.('this user may not mount a small disk: it will not be full')
+  return full && { full, database: join(dir, 'disk', 'millrace.db') }
+}
+
+/** Waits until everything has ended, at most until then. */
+async function drained(backend: Backend, dir: string, untilMs: number): Promise<void> {
+  for (;;) {
+    // Read anew only when all of the old has ended: a run that counts may have written of new children meanwhile.
+    const truth = truthIn(dir)
+    while (!(await hasDrained(backend, truth))) {
+      if (performance.now() > untilMs) return
+      await sleep(200)
+    }
+    if (truthIn(dir).minted.length === truth.minted.length) return
+  }
+}
+
+/** All connections lead through this process: when it stands still, all others are cut off. */
+function watchOwnStalls(timeline: Timeline, leaseMs: number): NodeJS.Timeout {
+  let lookedAt = machineNow()
+  return setInterval(() => {
+    const now = machineNow()
+    if (now - lookedAt > leaseMs / 4) timeline.add({ kind: 'stall', from: lookedAt, to: now })
+    lookedAt = now
+  }, 100)
+}
+
+/** Faults that happen in the processes, or later than they were asked for. */
+function countedElsewhere(
+  { crashes, locked, transactions }: Truth,
+  timeline: Timeline,
+): Partial<Record<Fault, number>> {
+  return { crashers: crashes.length, locks: locked.length + transactions.length, replies: timeline.count('reply') }
+}
+
 /** Redis answers before it writes while a flush is under way, for up to two seconds; a little more for a busy machine. */
 const EVERYSEC_MS = 2_500
 
@@ -116,155 +147,4 @@ const EVERYSEC_MS = 2_500
 function lostBefore(killedAt: readonly number[], accepted: readonly Accepted[]): Set<string> {
   const isDoomed = (at: number) => killedAt.some((killed) => at <= killed && killed - at <= EVERYSEC_MS)
   return new Set(accepted.flatMap(({ id, at }) => (at !== undefined && isDoomed(at) ? [id] : [])))
-}
-
-/** When it was killed. Redis always is; PostgreSQL the first time, and ends in order the others. */
-async function restartNowAndThen(server: PrivateServer | undefined, options: ChaosOptions): Promise<readonly number[]> {
-  const killedAt: number[] = []
-  if (server === undefined) return killedAt
-  const pauseMs = (options.seconds * 1_000) / (options.serverRestarts + 1)
-  for (let i = 0; i < options.serverRestarts; i += 1) {
-    await sleep(pauseMs)
-    const by = i === 0 || server.kind === 'redis' ? 'SIGKILL' : 'SIGTERM'
-    options.say?.(`restarting the server (${by})`)
-    await server.restart(by)
-    // Taken afterwards: what was accepted while it was going down counts as accepted before.
-    if (by === 'SIGKILL') killedAt.push(Date.now())
-  }
-  return killedAt
-}
-
-type Role = 'worker' | 'producer'
-
-interface Member {
-  readonly role: Role
-  readonly name: string
-  readonly child: ChildProcess
-}
-
-class Fleet {
-  readonly #dir: string
-  readonly #address: string
-  readonly #o: ChaosOptions
-  #members: Member[] = []
-  #born = 0
-  #isOver = false
-  kills = 0
-  readonly diedAlone: string[] = []
-  readonly badExits: string[] = []
-
-  constructor(dir: string, address: string, options: ChaosOptions) {
-    this.#dir = dir
-    this.#address = address
-    this.#o = options
-  }
-
-  async start(): Promise<void> {
-    // One comes first and makes the tables; the others would only wait for it.
-    this.#spawn('worker')
-    await sleep(500)
-    for (let i = 1; i < this.#o.workers; i += 1) this.#spawn('worker')
-    for (let i = 0; i < this.#o.producers; i += 1) this.#spawn('producer')
-  }
-
-  async killAtRandom(): Promise<void> {
-    const { seconds, killEveryMs, random } = this.#o
-    const endMs = performance.now() + seconds * 1_000
-    while (performance.now() + killEveryMs < endMs) {
-      await sleep(killEveryMs)
-      const victim = this.#members[Math.floor(random() * this.#members.length)]!
-      await this.#end(victim, 'SIGKILL')
-      this.kills += 1
-      this.#spawn(victim.role)
-    }
-    await sleep(Math.max(0, endMs - performance.now()))
-  }
-
-  async endProducers(): Promise<void> {
-    this.#isOver = true
-    const producers = this.#members.filter(({ role }) => role === 'producer')
-    await this.#endAll(producers)
-  }
-
-  async endWorkers(): Promise<void> {
-    await this.#endAll(this.#members)
-  }
-
-  async #endAll(members: readonly Member[]): Promise<void> {
-    await Promise.all(
-      members.map(async (member) => {
-        await this.#listening(member.name)
-        const code = await this.#end(member, 'SIGTERM')
-        if (code !== 0) this.badExits.push(`${member.name} (${code}): ${this.#said(member.name)}`)
-      }),
-    )
-  }
-
-  /** One that has only just been started does not listen yet, and would die of the signal. */
-  async #listening(name: string): Promise<void> {
-    const file = join(this.#dir, `${name}.truth`)
-    for (let tries = 0; tries < 600 && !(existsSync(file) && statSync(file).size > 0); tries += 1) await sleep(50)
-  }
-
-  /** The last that it wrote to its standard error. */
-  #said(name: string): string {
-    return readFileSync(join(this.#dir, `${name}.err`), 'utf8').slice(-2_000)
-  }
-
-  async kill(): Promise<void> {
-    this.#isOver = true
-    await Promise.all(this.#members.map((member) => this.#end(member, 'SIGKILL')))
-  }
-
-  accepted(): Accepted[] {
-    return this.#lines('producer').filter((line) => line['is'] === 'accepted') as unknown as Accepted[]
-  }
-
-  unsure(): number {
-    return this.#lines('producer').filter((line) => line['is'] === 'unsure').length
-  }
-
-  ran(): Ran[] {
-    return this.#lines('worker').filter((line) => line['is'] !== 'born') as unknown as Ran[]
-  }
-
-  #lines(role: Role): Record<string, unknown>[] {
-    const files = readdirSync(this.#dir).filter((name) => name.startsWith(`${role}-`) && name.endsWith('.truth'))
-    return files.flatMap((name) => readTruth(join(this.#dir, name)))
-  }
-
-  #spawn(role: Role): void {
-    const name = `${role}-${this.#born++}`
-    const file = join(this.#dir, `${name}.truth`)
-    const errors = openSync(join(this.#dir, `${name}.err`), 'w')
-    const { perSecond, producers } = this.#o
-    const program = new URL(`${role}.mjs`, PROGRAMS).pathname
-    const more = role === 'producer' ? [name, String(Math.ceil(perSecond / producers))] : []
-    const child = spawn(process.execPath, [program, this.#address, file, ...more], {
-      stdio: ['ignore', 'ignore', errors],
-    })
-    closeSync(errors)
-    const member = { role, name, child }
-    this.#members.push(member)
-    child.once('exit', (code) => {
-      const isOurs = !this.#members.includes(member)
-      this.#members = this.#members.filter((other) => other !== member)
-      if (isOurs || this.#isOver) return
-      // Nobody killed it: whatever the server does, a worker must live through it.
-      this.#o.say?.(`${name} ended by itself with ${code}`)
-      this.diedAlone.push(`${name} (${code}): ${this.#said(name)}`)
-      this.#spawn(role)
-    })
-  }
-
-  /** Ends it, and resolves with its exit code when it is gone. */
-  #end(member: Member, signal: NodeJS.Signals): Promise<number | null> {
-    this.#members = this.#members.filter((other) => other !== member)
-    const { child } = member
-    if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve(child.exitCode)
-    return new Promise((resolve) => {
-      child.once('exit', (code) => resolve(code))
-      child.kill(signal)
-    })
-  }
 }

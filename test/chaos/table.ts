@@ -1,22 +1,44 @@
 import type { ChaosReport } from './chaos.js'
+import { mb } from './check-health.js'
+import { FAULTS } from './options.js'
 
 /** The report for people. */
 export function tableOf(report: ChaosReport): string {
+  const { faults } = report
   const rows: readonly (readonly [string, number])[] = [
     ['accepted', report.accepted],
     ['not known to be accepted', report.unsure],
     ['succeeded, children included', report.succeeded],
     ['parked as poison', report.parked],
     ['groups counted', report.groups],
+    ['gates', report.gates],
+    ['waits', report.waits],
     ['lost', report.unfinished.length],
     ['lost as `everysec` may lose', report.lostAsPromised],
     ['ended wrongly', report.wrong.length],
     ['doubled effects, wrong counts', report.doubled.length],
-    ['leases held twice', report.sharedLeases.length],
+    ['more or less than one run took effect', report.mixedRuns.length],
+    ['rolled back, and there all the same', report.undoneButThere.length],
+    ['waits that never ended', report.unheard.length],
+    ['waits that heard something else', report.misheard.length],
+    ['healthy items parked as crashed', report.falselyCrashed.length],
+    ['parked as crashed, and really killed so often', report.unlucky],
+    ['work that took too many processes along', report.deadly.length],
     ['runs', report.runs],
-    ['runs repeated after a kill', report.repeatedRuns],
-    ['processes killed', report.kills],
-    ['server restarts', report.serverRestarts],
+    ['runs made again after a fault', report.repeatedRuns - report.baseless.length],
+    ['runs made again without a fault', report.baseless.length],
+    ['live runs of one item at once, after a fault', report.excusedOverlaps],
+    ['live runs of one item at once, without a fault', report.overlaps.length],
+    ['leases held twice', report.sharedLeases.length],
+    ['results and children of refused runs', report.refusedRuns],
+    ['largest heap of a process, MB', mb(report.peakHeapBytes)],
+    ['longest stand-still of an event loop, ms', report.longestStallMs],
+    ['stand-stills by computing', report.hogs.length],
+    ...Object.entries(report.errors)
+      .toSorted(([, a], [, b]) => b - a)
+      .map(([code, n]) => [`onError: ${code}`, n] as const),
+    ['processes that called onError too often', report.floods.length],
+    ...Object.entries(FAULTS).map(([fault, what]) => [`fault: ${what}`, faults[fault as keyof typeof faults]] as const),
     ['ms until all had ended, after the last fault', report.drainMs],
   ]
   const width = Math.max(...rows.map(([name]) => name.length))
@@ -24,7 +46,7 @@ export function tableOf(report: ChaosReport): string {
 }
 
 /** Every promise that was broken, in words. */
-export function faultsOf(report: ChaosReport): string[] {
+export function brokenIn(report: ChaosReport): string[] {
   const some = (what: string, list: readonly string[]) =>
     list.length === 0 ? [] : [`${list.length} ${what}: ${list.slice(0, 5).join('; ')}`]
   return [
@@ -34,7 +56,18 @@ export function faultsOf(report: ChaosReport): string[] {
     ),
     ...some('ended wrongly', report.wrong),
     ...some('doubled', report.doubled),
+    ...some('of which more or less than one run took effect', report.mixedRuns),
+    ...some('rolled back, and there all the same', report.undoneButThere),
+    ...some('waits never ended', report.unheard),
+    ...some('waits heard something else than what is stored', report.misheard),
+    ...some('healthy items parked as crashed', report.falselyCrashed),
+    ...some('took too many processes along', report.deadly),
+    ...some('runs made again without a fault', report.baseless),
+    ...some('live runs of one item at once, without a fault', report.overlaps),
     ...some('leases held twice', report.sharedLeases),
+    ...some('processes with too large a heap', report.overHeap),
+    ...some('processes kept their event loop to themselves', report.hogs),
+    ...some('processes called onError too often', report.floods),
     ...some('processes did not end with 0 when told to', report.badExits),
     ...some('processes ended by themselves', report.diedAlone),
     ...(report.accepted === 0 ? ['nothing was accepted: nothing was tested'] : []),
