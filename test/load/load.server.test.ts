@@ -1,0 +1,4 @@
+import { describeLoad } from './selection.js'
+
+describeLoad('postgres')
+describeLoad('redis')
