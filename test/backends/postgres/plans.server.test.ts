@@ -73,6 +73,7 @@ const LARGE = [
   'item',
   'finished',
   'item_tag',
+  'item_watcher',
   'item_group',
   'gate',
   'gate_member',

@@ -13,7 +13,7 @@ describe('two batches, of which one has not committed when the other begins', ()
   let backend: PostgresBackend
   let client: pg.Client
   /** Commits inside a transaction that the test ends. */
-  let slow: Pick<Ledger, 'commit'>
+  let slow: Pick<Ledger, 'commit' | 'watch'>
   let other: PostgresBackend
   let quick: Ledger
   let now = START
@@ -289,6 +289,38 @@ describe('two batches, of which one has not committed when the other begins', ()
     await client.query('commit')
 
     expect((await quick.claim(ask(9))).items.map(({ lease }) => lease.id)).toEqual(['a'])
+  })
+
+  it('a claim takes an item in its turn while a caller begins to wait for it', async () => {
+    await quick.commit(['a', 'b', 'c'].map((id) => enqueue(item(id))))
+    await client.query('begin')
+    await slow.watch('inbox', { ids: ['a'], groups: ['other'] })
+
+    const { items } = await quick.claim(ask(3))
+    await client.query('commit')
+
+    expect(items.map(({ lease }) => lease.id)).toEqual(['a', 'b', 'c'])
+  })
+
+  it('an item that ends while a caller begins to wait for it notifies that caller, once', async () => {
+    const [a] = await running(['a'])
+    const heard: string[] = []
+    const off = quick.onInbox('inbox', ({ ids }) => heard.push(...ids))
+
+    await overlapped(
+      () => slow.watch('inbox', { ids: ['a'], groups: [] }),
+      () => quick.commit([finish(a!)]),
+    )
+
+    await until(
+      () => 'the inbox heard nothing',
+      5_000,
+      () => heard.length > 0,
+    )
+    off()
+    expect(heard).toEqual(['a'])
+    const { rows } = await schemas.pool.query(`select from ${schemas.schemaOf(backend)}.item_watcher`)
+    expect(rows).toEqual([])
   })
 
   it('a rolled back batch leaves nothing', async () => {

@@ -158,6 +158,7 @@ export class Schemas {
         'item',
         'finished',
         'item_tag',
+        'item_watcher',
         'item_group',
         'gate',
         'gate_member',

@@ -65,6 +65,7 @@ declare
   v_new       text[] := '{}'; -- ids that this batch has pushed
   v_some      text[];
   v_awaited   boolean := false; -- some gate waits for a member
+  v_watched   boolean := false; -- some inbox waits for an item
   v_still     text[] := '{}'; -- items that this batch has locked; only known where it opens gates
   v_has_gates boolean := false;
   v_offered   int;

@@ -65,18 +65,25 @@ begin
 end {body};
 
 -- watch_for: an inbox wants to hear of the end of items and the close of groups. By primary keys.
+--
+-- An item that is watched is locked by its key only: a commit that ends it waits, and then sees the watcher, while a claim takes it as if
+-- nothing were locked. Only a group that still lives on its root needs the root's row to be written.
 create function {schema}.watch_for(p_now bigint, p_inbox text, p_ids text[], p_groups text[]) returns void language plpgsql
 ${BY_KEY}
 as {body}
 declare
   v_alone text[];
 begin
-  perform from {schema}.item i where i.id = any(p_ids || p_groups) order by i.id for update;
+  if exists (select from {schema}.item i where i.id = any(p_groups) and i.is_alone) then
+    perform from {schema}.item i where i.id = any(p_ids || p_groups) order by i.id for update;
+  else
+    perform from {schema}.item i where i.id = any(p_ids || p_groups) order by i.id for key share;
+  end if;
   if exists (select from {schema}.group_share) then
     perform {schema}.fold_shares(p_groups, {schema}.at(p_now));
   end if;
-  update {schema}.item i set watchers = array_append(i.watchers, p_inbox)
-   where i.id = any(p_ids) and not coalesce(p_inbox = any(i.watchers), false);
+  insert into {schema}.item_watcher (item, inbox)
+    select i.id, p_inbox from {schema}.item i where i.id = any(p_ids) and i.waiter is distinct from p_inbox on conflict do nothing;
   -- A group that lives on its root gets a row, which can hold watchers.
   select array_agg(i.id) into v_alone from {schema}.item i where i.id = any(p_groups) and i.is_alone;
   if v_alone is not null then

@@ -50,7 +50,6 @@ create table {schema}.item (
   worker      text,
   settled_by  text,                           -- the token that settled it last: a repeated commit is known by it
   waiter      text,
-  watchers    text[],
   hold_by     text,
   hold_key    text,
   gate_met    boolean,
@@ -120,6 +119,13 @@ create table {schema}.item_tag (
   primary key (id, tag)
 );
 create index item_tag_list on {schema}.item_tag (tag, seq);
+-- An inbox to notify when an item ends. Not in the row of the item: a claim passes over rows that are being written, and the item
+-- would start after those behind it, or only when the next poll finds it.
+create table {schema}.item_watcher (
+  item  text collate "C" not null,
+  inbox text collate "C" not null,
+  primary key (item, inbox)
+);
 
 create table {schema}.item_group (
   id       text collate "C" primary key,

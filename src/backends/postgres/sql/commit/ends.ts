@@ -25,6 +25,7 @@ const COMPANY = `  if v_joined is not null then
 const MOVE_ITEMS = `  if p_ends is not null then
     -- Looked at now that what ends stands still: a gate whose opening we waited for, or that a look has passed, is seen.
     v_awaited := exists (select from {schema}.gate_member);
+    v_watched := exists (select from {schema}.item_watcher);
     with e as materialized (
       select * from json_to_recordset(p_ends) as x(s int, n int, kind text, id text, ending text, class text, outcome text,
                ms bigint, attempt int, alone boolean, value text, final boolean, version int, was text, fp text,
@@ -74,15 +75,20 @@ const MOVE_ITEMS = `  if p_ends is not null then
         from e where i.id = e.id and e.kind = 'record'
     )
     select bool_or(g.alone and not g.ends_alone), array_agg(g.id) filter (where v_awaited),
-           array_agg(g.kind = 'finish') filter (where v_awaited), array_agg(g.id) filter (where v_has_gates),
+           array_agg(g.kind = 'finish') filter (where v_awaited), array_agg(g.id) filter (where v_has_gates or v_watched),
            (select array_agg(a.queue) from again a where a.token is null),
-           (select json_agg(json_build_array(x.inbox, h.id))
-              from (select * from gone w where w.waiter is not null or w.watchers is not null) h
-             cross join lateral (select distinct u.inbox from unnest(h.watchers || h.waiter) u(inbox)) x
-             where x.inbox is not null),
+           json_agg(json_build_array(g.waiter, g.id)) filter (where g.waiter is not null),
            json_agg(json_build_array(g.waiter, g.id)) filter (where g.waiter is not null and g.ends_alone)
       into v_company, v_gated, v_gated_ok, v_ended, v_wake, v_told_ids, v_told_groups
       from gone g;
+    if v_watched then
+      with watched as (
+        delete from {schema}.item_watcher w where w.item = any(v_ended) returning w.inbox, w.item
+      )
+      select json_agg(x.value) into v_told_ids from (
+        select value from json_array_elements(v_told_ids)
+        union all select json_build_array(w.inbox, w.item) from watched w) x;
+    end if;
   end if;
 `
 

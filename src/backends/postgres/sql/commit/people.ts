@@ -29,6 +29,7 @@ const ERASE = `    for v_rare in select * from json_to_recordset(p_rare->'erase'
          where f.id = v_rare.id and f.is_alone and f.gone_at > v_now on conflict (id) do nothing;
       delete from {schema}.finished where id = v_rare.id;
       delete from {schema}.item_tag where id = v_rare.id;
+      delete from {schema}.item_watcher where item = v_rare.id;
       v_ended := v_ended || v_rare.id;
       v_has_gates := true;
     end loop;
