@@ -12,9 +12,11 @@ const MOST_BYTES = 128 * 1024 * 1024
 const MARGIN = 1.5
 /** Work for so long is kept at hand beyond what claims and commits take, where handlers are quick. */
 const SLACK_MS = 10
-/** Held beyond what runs is at most what comes through within this share of a lease, however slow the backend is. */
+/** What waits for a place is at most what begins within this share of a lease. */
 const LEASE_SHARE = 0.25
-/** The pace is reckoned over stretches of this length. */
+/** An outcome waits for the commit before it, and then for its own. */
+const COMMITS_WAITED_FOR = 2
+/** The pace is reckoned over stretches of at least this length. */
 const PACE_OVER_MS = 50
 /** How fast the largest text that was met is forgotten. */
 const FORGETS = 0.999
@@ -70,18 +72,23 @@ export class Window {
 
   /**
    * Items that come through, per ms: begun and written, whichever is less. Claims come in bursts, and so do commits after a
-   * backend was away, and neither is a pace that lasts.
+   * backend was away, and neither is a pace that lasts. Slow commits come in bursts, too: a stretch takes in more than one of them.
    */
   get #pace(): number {
-    return Math.min(this.#begun.perMs(), this.#written.perMs())
+    const overMs = Math.max(PACE_OVER_MS, this.#aroundMs)
+    return Math.min(this.#begun.perMs(overMs), this.#written.perMs(overMs))
+  }
+
+  /** How long an item is held beside its run. */
+  get #aroundMs(): Ms {
+    return this.#claimMs + COMMITS_WAITED_FOR * this.#commitMs
   }
 
   /** How many items may be held. */
   size({ concurrency, atHand }: Places): number {
     const running = concurrency === Infinity ? 0 : concurrency
     const least = 2 * running + atHand
-    const aroundMs = Math.min(this.#claimMs + this.#commitMs + SLACK_MS, this.#leaseMs * LEASE_SHARE)
-    const flow = Math.ceil(MARGIN * this.#pace * aroundMs)
+    const flow = Math.ceil(MARGIN * this.#pace * (this.#aroundMs + SLACK_MS))
     const byBytes = Math.max(1, Math.floor(MOST_BYTES / Math.max(1, this.#largest)))
     return Math.min(Math.max(least, Math.min(flow, MOST_ITEMS)), Math.max(byBytes, running))
   }
@@ -121,10 +128,10 @@ class Pace {
     this.#count += times
   }
 
-  perMs(): number {
+  perMs(overMs: Ms): number {
     const now = this.#clock.monotonic()
     const pastMs = now - this.#sinceMs
-    if (pastMs >= PACE_OVER_MS) {
+    if (pastMs >= overMs) {
       this.#perMs = smooth(this.#perMs, this.#count / pastMs)
       this.#count = 0
       this.#sinceMs = now

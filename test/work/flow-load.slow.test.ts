@@ -72,6 +72,30 @@ describe('a backend that writes slowly', () => {
     expect(most).toBeLessThanOrEqual(3_000)
   })
 
+  it.each([
+    ['leases of 2 s', { visibility: 2_000, heartbeat: 600 }],
+    ['default options', {}],
+  ])('gets full commits, however long each takes, with %s', async (_name, options) => {
+    let runs = 0
+    const noop = defineWork('noop', (_: null, ctx) => {
+      runs += 1
+      return ctx.void()
+    })
+    const slowly = outcomes(async (real, batch) => {
+      await here.clock.sleep(1_000)
+      return real(batch)
+    })
+    const here = world('native', { work: [noop], ...options }, slowly)
+    await here.w.enqueueMany(Array.from({ length: 20_000 }, () => noop(null)))
+    const startedAt = here.clock.now()
+    while (runs < 20_000 || here.w.active().length > 0) await here.clock.advance(500)
+
+    // With two commits of a thousand under way all the time it would be 10 s, and the window takes some to open.
+    expect(here.clock.now() - startedAt).toBeLessThan(40_000)
+    expect(runs).toBe(20_000)
+    expect(here.errors).toEqual([])
+  })
+
   it('refuses nothing to callers meanwhile', async () => {
     const noop = defineWork('noop', (_: null, ctx) => ctx.void())
     const slowly = outcomes(async (real, batch) => {
