@@ -14,6 +14,7 @@ import type { ChaosOptions, Fault } from './options.js'
 import { SmallDisk } from './small-disk.js'
 import { Timeline } from './timeline.js'
 import { type Accepted, type Truth, truthIn } from './truth.js'
+import { watchWriteLock } from './write-lock.js'
 
 export interface ChaosReport extends Verdict {
   readonly accepted: number
@@ -23,6 +24,8 @@ export interface ChaosReport extends Verdict {
   readonly lostAsPromised: number
   /** How often each kind of fault was done. */
   readonly faults: Readonly<Record<Fault, number>>
+  /** How often the write lock of SQLite was held for more than a quarter of a lease, which stops the heartbeats of all. */
+  readonly longWriteLocks: number
   /** How long it took, after the last fault, until everything had ended. */
   readonly drainMs: number
   /** Processes that did not end with exit code 0 when they were told to, with the last they said. */
@@ -39,12 +42,15 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-chaos-'))
   const server = await serverFor(options)
   const disk = server === undefined ? diskIn(dir, options) : undefined
-  const address = server?.url ?? `sqlite:${disk?.database ?? join(dir, 'millrace.db')}`
+  const file = disk?.database ?? join(dir, 'millrace.db')
+  const address = server?.url ?? `sqlite:${file}`
   const timeline = new Timeline()
   const fleet = new Fleet(dir, address, options, timeline)
   const ownStalls = watchOwnStalls(timeline, options.leaseMs)
+  let writeLock: { close(): void } | undefined
   try {
     await fleet.start()
+    if (server === undefined) writeLock = watchWriteLock(file, timeline, options.leaseMs)
     const done = await doFaults({ options, fleet, timeline, server, disk })
     await fleet.end('producer', 'locker')
     const faultsOverMs = performance.now()
@@ -69,6 +75,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
         accepted: truth.accepted.length,
         unsure: truth.unsure.length,
         faults: { ...done.counts, ...countedElsewhere(truth, timeline) },
+        longWriteLocks: timeline.count('lock'),
         drainMs,
         badExits: fleet.badExits,
         diedAlone: fleet.diedAlone,
@@ -78,6 +85,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
     }
   } finally {
     clearInterval(ownStalls)
+    writeLock?.close()
     await fleet.kill()
     await server?.stop()
     const isKept = process.env['MILLRACE_CHAOS_KEEP'] !== undefined

@@ -85,6 +85,7 @@ async function judged({
     unsure: 0,
     lostAsPromised: 0,
     faults: { kills: 0, restarts: 0, crashers: 0, sigstop: 0, cuts: 0, replies: 0, locks: 0, clock: 0, disk: 0 },
+    longWriteLocks: 0,
     drainMs: 0,
     badExits: [],
     diedAlone: [],

@@ -39,6 +39,7 @@ export function tableOf(report: ChaosReport): string {
       .map(([code, n]) => [`onError: ${code}`, n] as const),
     ['processes that called onError too often', report.floods.length],
     ...Object.entries(FAULTS).map(([fault, what]) => [`fault: ${what}`, faults[fault as keyof typeof faults]] as const),
+    ['write lock of SQLite held for a quarter of a lease', report.longWriteLocks],
     ['ms until all had ended, after the last fault', report.drainMs],
   ]
   const width = Math.max(...rows.map(([name]) => name.length))

@@ -2,7 +2,7 @@
 export interface Disturbance {
   /** The name of a process; absent: all of them. */
   readonly who?: string
-  readonly kind: 'death' | 'stop' | 'cut' | 'reply' | 'restart' | 'disk' | 'stall'
+  readonly kind: 'death' | 'stop' | 'cut' | 'reply' | 'restart' | 'disk' | 'lock' | 'stall'
   readonly from: number
   readonly to: number
 }
@@ -24,9 +24,11 @@ export class Timeline {
     return this.#of(who).some((one) => one.from <= to && one.to >= from)
   }
 
-  /** How often it was disturbed by us meanwhile. Stalls may be of its own making, and do not count. */
+  /** How often it was disturbed by us meanwhile. Stalls and write locks that are held for long may be of its own making, and do not count. */
   faultsOf(who: string, from: number, to: number): number {
-    return this.#of(who).filter((one) => one.kind !== 'stall' && one.from <= to && one.to >= from).length
+    return this.#of(who).filter(
+      (one) => one.kind !== 'stall' && one.kind !== 'lock' && one.from <= to && one.to >= from,
+    ).length
   }
 
   diedAt(who: string): number | undefined {

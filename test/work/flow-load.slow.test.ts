@@ -111,6 +111,38 @@ describe('a backend that writes slowly', () => {
   })
 })
 
+describe('a run that queues many large children', () => {
+  it('leaves the window as it was: its children are the backend’s once they are written', async () => {
+    let isHung = false
+    let runs = 0
+    const leaf = defineWork('leaf', (_: string, ctx) => ctx.void())
+    const fan = defineWork('fan', (_: null, ctx) =>
+      ctx.queue(Array.from({ length: 6 }, () => leaf('x'.repeat(900_000)))),
+    )
+    const noop = defineWork('noop', (_: null, ctx) => {
+      runs += 1
+      return ctx.void()
+    })
+    const here = world(
+      'native',
+      { work: [leaf, fan, noop], stopDrain: 0, concurrency: 4 },
+      outcomes((real, batch) => (isHung ? NEVER : real(batch))),
+    )
+    for (let n = 0; n < 20; n += 1) {
+      await here.w.enqueueMany(Array.from({ length: 500 }, () => noop(null)))
+      await here.clock.advance(60)
+    }
+    await here.until(here.w.enqueue(fan(null)))
+    isHung = true
+    runs = 0
+    await here.w.enqueueMany(Array.from({ length: 500 }, () => noop(null)))
+    await here.clock.advance(10)
+
+    // At their pace; its 128 MiB are room for 24 such runs only.
+    expect(runs).toBeGreaterThan(60)
+  })
+})
+
 describe('handlers that enqueue work which skips the queue', () => {
   it('do not wait for the places that they hold themselves', async () => {
     let children = 0
