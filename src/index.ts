@@ -187,6 +187,7 @@ export {
 } from './work/define-batch-work.js'
 export { defineWork } from './work/define-work.js'
 export { DEPENDENCY_TYPE, type DependencyInput, type DependencyOptions, dependency } from './work/dependency.js'
+export { NotStoredError } from './work/enlisted.js'
 export type { WorkEvent } from './work/events.js'
 export { DuplicateTypeError, UnknownTypeError } from './work/registry.js'
 export { EncodeError } from './work/resolve-item.js'
