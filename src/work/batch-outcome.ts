@@ -1,3 +1,5 @@
+import type { Maybe } from '../core/time.js'
+
 const OUTCOME: unique symbol = Symbol.for('millrace.batch-outcome') as never
 
 /** The item succeeded with this value. Made by `ok(value)` of a batch handler. */
@@ -16,12 +18,13 @@ export interface BatchFail {
 export type BatchOutcome<O = unknown> = BatchOk<O> | BatchFail
 
 /** The result of an item for which a batch handler returned this: what was given to `ok`, or the plain value. */
-export type BatchValue<R> = R extends BatchFail ? never : R extends BatchOk<infer O> ? O : R
+export type BatchValue<R> =
+  R extends Promise<infer P> ? BatchValue<P> : R extends BatchFail ? never : R extends BatchOk<infer O> ? O : R
 
 /** The second argument of a batch handler: says what became of each item. Its functions work when taken out of it. */
 export interface BatchOutcomes {
-  /** This item succeeded. The same as returning the plain value in its place. */
-  ok<O>(value: O): BatchOk<O>
+  /** This item succeeded. The same as returning the plain value in its place. A promise is awaited. */
+  ok<O>(value: O | Promise<O>): BatchOk<O>
   /** This item succeeded, without a result. */
   ok(): BatchOk<undefined>
   /**
@@ -31,32 +34,43 @@ export interface BatchOutcomes {
   fail(error: unknown): BatchFail
 }
 
-/** Makes the outcomes of one run, and remembers them: the handler must return every one. */
+/** Makes the outcomes of one run, and remembers those that the handler has not returned. */
 export class MadeOutcomes implements BatchOutcomes {
-  readonly #made = new Set<unknown>()
+  readonly #unreturned = new Set<BatchOutcome>()
 
-  readonly ok = <O>(value?: O): BatchOk<O> => this.#make({ [OUTCOME]: 'ok', value: value as O })
+  readonly ok = <O>(value?: O | Promise<O>): BatchOk<O> => {
+    // Awaited once the handler has returned it. One that it does not return fails nothing.
+    if (value instanceof Promise) value.catch(() => undefined)
+    return this.#make(succeeded(value as O))
+  }
 
-  readonly fail = (error: unknown): BatchFail => this.#make({ [OUTCOME]: 'fail', error })
+  readonly fail = (error: unknown): BatchFail => this.#make(failed(error))
 
-  /** How many of them the handler did not return. */
-  missingIn(returned: readonly unknown[]): number {
-    if (this.#made.size === 0) return 0
-    const found = new Set(returned)
-    return [...this.#made].filter((one) => !found.has(one)).length
+  /** How many of them were made and not returned. */
+  get unreturned(): number {
+    return this.#unreturned.size
+  }
+
+  /**
+   * What a handler returned for one item: an outcome, or the plain value of a success. A promise of either is awaited, and fails
+   * its own item if it rejects.
+   */
+  returned(output: unknown): Maybe<BatchOutcome> {
+    if (output instanceof Promise) return output.then((value) => this.returned(value), failed)
+    if (!isOutcome(output)) return succeeded(output)
+    this.#unreturned.delete(output)
+    return !isFail(output) && output.value instanceof Promise ? output.value.then(succeeded, failed) : output
   }
 
   #make<T extends BatchOutcome>(outcome: T): T {
-    const made = Object.freeze(outcome)
-    this.#made.add(made)
-    return made
+    this.#unreturned.add(outcome)
+    return outcome
   }
 }
 
-/** What a handler returned for one item: an outcome, or the plain value of a success. */
-export function outcomeOf(returned: unknown): BatchOutcome {
-  return isOutcome(returned) ? returned : { [OUTCOME]: 'ok', value: returned }
-}
+const succeeded = <O>(value: O): BatchOk<O> => Object.freeze({ [OUTCOME]: 'ok', value })
+
+const failed = (error: unknown): BatchFail => Object.freeze({ [OUTCOME]: 'fail', error })
 
 /** By its brand, so two copies of the package agree. */
 function isOutcome(value: unknown): value is BatchOutcome {

@@ -1,14 +1,7 @@
 import { MillraceError } from '../core/error.js'
 import { functionOption, integerOption, numberOption, OptionTypeError } from '../core/options.js'
 import type { Maybe } from '../core/time.js'
-import {
-  type BatchOutcome,
-  type BatchOutcomes,
-  type BatchValue,
-  isFail,
-  MadeOutcomes,
-  outcomeOf,
-} from './batch-outcome.js'
+import { type BatchOutcome, type BatchOutcomes, type BatchValue, isFail, MadeOutcomes } from './batch-outcome.js'
 import { builderOf } from './define-work.js'
 import type { NonVoidUnion, WorkBuilder, WorkContext, WorkResult } from './work.js'
 import type { WorkOptions } from './work-options.js'
@@ -21,7 +14,8 @@ export interface BatchConfig<I = unknown, O = unknown> extends WorkOptions<I> {
   readonly maxWait: number
   /**
    * Runs many items at once and returns one output per input, in order: `ok(value)` or the plain value for an item that
-   * succeeded, `fail(error)` for one that failed. The two forms can be mixed.
+   * succeeded, `fail(error)` for one that failed. The two forms can be mixed, and promises of them are awaited: one that
+   * rejects fails its item.
    *
    * The value is the item's result and its contribution to its group; `undefined` contributes nothing. `fail(error)` concerns
    * its item only: it is retried, deferred or dead-lettered as if it had run alone and thrown the error.
@@ -92,10 +86,12 @@ export function defineBatchWork<Name extends string, I, O>(
     run: async (inputs: readonly I[]) => {
       const made = new MadeOutcomes()
       const outputs: unknown = await config.run(inputs, made)
+      // All of them, also where their number is wrong: a promise that nothing awaits would end the process if it rejects.
+      const outcomes = Array.isArray(outputs) ? await Promise.all(Array.from(outputs, (one) => made.returned(one))) : []
       if (!Array.isArray(outputs) || outputs.length !== inputs.length) {
         throw new BatchOutputsError(name, outputs, inputs.length)
       }
-      return { outcomes: outputs.map(outcomeOf), unreturned: made.missingIn(outputs) }
+      return { outcomes, unreturned: made.unreturned }
     },
   })
   /** A batch of one: an item that skips the queue, or that no other item joined in time. */

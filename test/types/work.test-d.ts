@@ -188,6 +188,13 @@ const branched = defineBatchWork('branched', {
   },
 })
 export type BranchedSelf = Expect<Equal<SelfOf<typeof branched>, string>>
+const promised = defineBatchWork('promised', {
+  size: 2,
+  maxWait: 1,
+  run: (inputs: readonly number[], { ok, fail }) =>
+    inputs.map(async (n) => (n > 1 ? ok(Promise.resolve({ n })) : n > 0 ? `${n}` : fail('zero'))),
+})
+export type PromisedSelf = Expect<Equal<SelfOf<typeof promised>, string | { n: number }>>
 const configured: BatchConfig<number, string> = { size: 2, maxWait: 1, run: (inputs) => inputs.map(String) }
 const ofConfig = defineBatchWork('of-config', configured)
 export type ConfigInput = Expect<Equal<InputOf<typeof ofConfig>, number>>

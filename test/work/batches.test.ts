@@ -10,6 +10,7 @@ import {
   RetryAbort,
   unlimitedDoer,
   WorkDelayError,
+  type WorkHandle,
 } from '../../src/index.js'
 import { GROUNDS, type Ground, gate, isOnMemory, PLAIN_GROUNDS, world } from './support.js'
 
@@ -197,6 +198,98 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     ])
     expect(events.filter((event) => event.kind === 'deferred').map(({ id }) => id)).toEqual([handles[5]!.id])
     expect(await until(handles[0]!.group())).toBe('ok 1')
+  })
+
+  it('awaits outputs that are promises, and fails only the items whose promises reject', async () => {
+    const runs: number[] = []
+    const later = defineBatchWork('later', {
+      size: 5,
+      maxWait: 20,
+      run: (inputs: readonly N[], { ok, fail }) => {
+        runs.push(inputs.length)
+        return inputs.map(async ({ n }) => {
+          await Promise.resolve()
+          if (n === 1) return 1
+          if (n === 2) return ok(Promise.resolve(2))
+          if (n === 3) throw new PoisonError('bad 3')
+          if (n === 4) return ok(Promise.reject(new PoisonError('bad 4')))
+          return fail(new PoisonError('bad 5'))
+        })
+      },
+    })
+    const short = defineBatchWork('short', {
+      size: 2,
+      maxWait: 20,
+      retry: { attempts: 1 },
+      run: (_: readonly N[]) => [Promise.reject(new Error('one too few'))] as Promise<number>[],
+    })
+    const { w, until } = world(ground, { work: [later, short] })
+    const ends = (handles: readonly WorkHandle[]) =>
+      Promise.all(handles.map((one) => until(one.result()).catch((error) => (error as Error).message)))
+
+    expect(await ends([1, 2, 3, 4, 5].map((n) => w.enqueue(later({ n }))))).toEqual([
+      1,
+      2,
+      expect.stringContaining('bad 3'),
+      expect.stringContaining('bad 4'),
+      expect.stringContaining('bad 5'),
+    ])
+    expect(runs).toEqual([5])
+    const tooFew = expect.stringContaining('returned 1 outputs for 2 inputs')
+    expect(await ends([1, 2].map((n) => w.enqueue(short({ n }))))).toEqual([tooFew, tooFew])
+  })
+
+  it('settles items that were cancelled before they ran alone as cancelled', async () => {
+    const hold = gate()
+    const alone: number[] = []
+    const bulk = defineBatchWork('bulk', {
+      size: 3,
+      maxWait: 20,
+      run: async (inputs: readonly N[]) => {
+        if (inputs.length > 1) throw new PoisonError('one of you')
+        alone.push(inputs[0]!.n)
+        await hold.promise
+        return inputs.map(({ n }) => n)
+      },
+    })
+    const { w, until, clock } = world(ground, { work: [bulk] })
+    const handles = [1, 2, 3].map((n) => w.enqueue(bulk({ n })))
+    await clock.advance(1_000)
+    expect(alone).toEqual([1])
+    await until(handles[1]!.cancel('not needed'))
+    await clock.advance(10_000)
+    hold.open()
+
+    const ends = handles.map((one) => until(one.result()).catch((error) => (error as Error).message))
+    expect(await Promise.all(ends)).toEqual([1, expect.stringContaining('cancelled'), 3])
+    expect(alone).toEqual([1, 3])
+  })
+
+  it('gives back items that have not run alone yet when the system stops', async () => {
+    const hold = gate()
+    let isFirst = true
+    const bulk = defineBatchWork('bulk', {
+      size: 3,
+      maxWait: 20,
+      run: async (inputs: readonly N[]) => {
+        if (inputs.length > 1 && isFirst) throw new PoisonError('one of you')
+        if (isFirst) await hold.promise
+        return inputs.map(({ n }) => n)
+      },
+    })
+    const { w, until, clock, another, dead } = world(ground, { work: [bulk], stopDrain: 1_000 })
+    const handles = [1, 2, 3].map((n) => w.enqueue(bulk({ n })))
+    await clock.advance(1_000)
+    const stopped = w.stop()
+    await clock.advance(1_100)
+    isFirst = false
+    hold.open()
+    await until(stopped)
+    const next = another({ work: [bulk] })
+    expect(next.active()).toEqual([])
+
+    expect(await Promise.all(handles.map((one) => until(one.result())))).toEqual([1, 2, 3])
+    expect([undefined, 0]).toContain(await dead())
   })
 
   it('takes the outcome of an item that runs alone', async () => {

@@ -185,7 +185,7 @@ describe('a wait for work that was enqueued within a transaction', () => {
     let rolledBack: ReturnType<typeof w.enqueue> | undefined
     await expect(
       libraries['pg']!('undone with its mail', async (tx) => {
-        rolledBack = w.enqueue(mail('nobody'), { tx })
+        rolledBack = w.enqueue(mail('bob'), { tx })
         await rolledBack.accepted()
         throw new Error('no')
       }),
