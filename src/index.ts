@@ -169,6 +169,7 @@ export { ITEM_STATE_WORDS, type ItemStateWord, stateWord } from './ports/words.j
 export { CancelledError, LeaseLostError, ShutdownDeadlineError } from './source/loop/errors.js'
 // Work
 export type { ActiveWork } from './work/active.js'
+export type { BatchFail, BatchOk, BatchOutcome, BatchOutcomes, BatchValue } from './work/batch-outcome.js'
 export { conditionMet } from './work/condition.js'
 export { type CancelAnswer, CancelContendedError } from './work/controls/cancel.js'
 export { InvalidInputError } from './work/controls/input.js'
@@ -177,9 +178,16 @@ export { NotSupportedError, type Pausable } from './work/controls/pausing.js'
 export { ProgressError } from './work/controls/progress-desk.js'
 export { DeadlineError, RunTimeoutError } from './work/controls/run-limits.js'
 export type { WorkCapabilities, WorkSystem } from './work/create-work.js'
-export { type Batch, type BatchConfig, BatchOutputsError, defineBatchWork } from './work/define-batch-work.js'
+export {
+  type Batch,
+  type BatchConfig,
+  BatchOutputsError,
+  type BatchReturned,
+  defineBatchWork,
+} from './work/define-batch-work.js'
 export { defineWork } from './work/define-work.js'
 export { DEPENDENCY_TYPE, type DependencyInput, type DependencyOptions, dependency } from './work/dependency.js'
+export { NotStoredError } from './work/enlisted.js'
 export type { WorkEvent } from './work/events.js'
 export { DuplicateTypeError, UnknownTypeError } from './work/registry.js'
 export { EncodeError } from './work/resolve-item.js'

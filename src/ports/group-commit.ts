@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.js'
 import { MillraceError } from '../core/error.js'
 import { OptionRangeError } from '../core/options.js'
+import { RoomSignal } from '../core/room-signal.js'
 import type { Maybe, Ms } from '../core/time.js'
 import type { Turns } from '../core/turns.js'
 
@@ -137,7 +138,9 @@ export class GroupCommit<T, R> {
   /** How many batches were answered so far. */
   #answers = 0
   #idlers: (() => void)[] = []
-  #crowd: { readonly gone: Promise<void>; readonly tell: () => void } | undefined
+  readonly #room = new RoomSignal(
+    () => this.#items.length > this.#maxUnsent / 2 || this.#bytes > this.#maxUnsentBytes / 2,
+  )
   readonly #flush = (): void => {
     const due = this.#options.turns?.due()
     if (due !== undefined) {
@@ -200,19 +203,7 @@ export class GroupCommit<T, R> {
 
   /** Backpressure: undefined where there is plenty of room, otherwise a promise to await before adding more. */
   whenRoom(): Promise<void> | undefined {
-    if (!this.#isCrowded) return undefined
-    if (this.#crowd === undefined) {
-      let tell!: () => void
-      const gone = new Promise<void>((resolve) => {
-        tell = resolve
-      })
-      this.#crowd = { gone, tell }
-    }
-    return this.#crowd.gone
-  }
-
-  get #isCrowded(): boolean {
-    return this.#items.length > this.#maxUnsent / 2 || this.#bytes > this.#maxUnsentBytes / 2
+    return this.#room.whenRoom()
   }
 
   /** Resolves when nothing waits and nothing is under way: everything added so far has its outcome. */
@@ -251,10 +242,7 @@ export class GroupCommit<T, R> {
     if (batch === undefined) return
     let reply: Maybe<readonly R[]>
     this.#underWay += 1
-    if (this.#crowd !== undefined && !this.#isCrowded) {
-      this.#crowd.tell()
-      this.#crowd = undefined
-    }
+    this.#room.left()
     // What did not fit into this batch need not wait for its reply.
     if (this.#again.length > 0 || this.#items.length > 0) this.#arm()
     try {

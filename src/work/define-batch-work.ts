@@ -1,28 +1,44 @@
 import { MillraceError } from '../core/error.js'
 import { functionOption, integerOption, numberOption, OptionTypeError } from '../core/options.js'
 import type { Maybe } from '../core/time.js'
+import { type BatchOutcome, type BatchOutcomes, type BatchValue, isFail, MadeOutcomes } from './batch-outcome.js'
 import { builderOf } from './define-work.js'
 import type { NonVoidUnion, WorkBuilder, WorkContext, WorkResult } from './work.js'
 import type { WorkOptions } from './work-options.js'
 
-/** How a batched work type gathers its items, and what runs them. */
+/** How a batched work type gathers its items, and what runs them. `O`: what `run` returns for an item, plain or an outcome. */
 export interface BatchConfig<I = unknown, O = unknown> extends WorkOptions<I> {
   /** Most items in one run. */
   readonly size: number
   /** A batch that does not fill runs this long after its first item came, in ms. */
   readonly maxWait: number
   /**
-   * Runs many items at once and returns one output per input, in order. Each output is that item's result and its
-   * contribution to its group; `undefined` contributes nothing. A throw is a failure of every item, and each is judged alone.
+   * Runs many items at once and returns one output per input, in order: `ok(value)` or the plain value for an item that
+   * succeeded, `fail(error)` for one that failed. The two forms can be mixed, and promises of them are awaited: one that
+   * rejects fails its item.
+   *
+   * The value is the item's result and its contribution to its group; `undefined` contributes nothing. `fail(error)` concerns
+   * its item only: it is retried, deferred or dead-lettered as if it had run alone and thrown the error.
+   *
+   * A throw is a failure of every item, each by its own attempts. A throw that would dead-letter them by its class
+   * (`PoisonError`, HTTP 400) does not say which item is to blame: each of them then runs once more, alone, as part of the
+   * same attempt.
    */
-  run(inputs: readonly I[]): Maybe<readonly O[]>
+  run(inputs: readonly I[], outcomes: BatchOutcomes): Maybe<readonly O[]>
 }
 
 /** The part of a definition that makes a type a batched one. */
 export interface Batch<I = unknown> {
   readonly size: number
   readonly maxWait: number
-  run(inputs: readonly I[]): Promise<readonly unknown[]>
+  run(inputs: readonly I[]): Promise<BatchReturned>
+}
+
+/** What a batch handler returned: one outcome per input, in order. */
+export interface BatchReturned {
+  readonly outcomes: readonly BatchOutcome[]
+  /** How many outcomes it made with `ok` or `fail` and did not return. */
+  readonly unreturned: number
 }
 
 /** What `run` returned does not say what became of each item. Every item of the batch fails with it. */
@@ -42,14 +58,24 @@ export class BatchOutputsError extends MillraceError {
  * const index = defineBatchWork('index', {
  *   size: 100,
  *   maxWait: 50,
- *   run: async (docs: readonly { id: string }[]) => (await search.bulk(docs)).map((one) => one.version),
+ *   run: async (docs: readonly { id: string }[], { ok, fail }) =>
+ *     (await search.bulk(docs)).map((one) => (one.error === undefined ? ok(one.version) : fail(one.error))),
  * })
  * ```
  */
+export function defineBatchWork<Name extends string, I, R extends readonly unknown[]>(
+  name: Name,
+  // The whole array is inferred, so that one branch may return values and another one failures.
+  config: Omit<BatchConfig<I>, 'run'> & { run(inputs: readonly I[], outcomes: BatchOutcomes): R | Promise<R> },
+): WorkBuilder<Name, I, BatchValue<R[number]>, NonVoidUnion<BatchValue<R[number]>>>
 export function defineBatchWork<Name extends string, I, O>(
   name: Name,
   config: BatchConfig<I, O>,
-): WorkBuilder<Name, I, O, NonVoidUnion<O>> {
+): WorkBuilder<Name, I, BatchValue<O>, NonVoidUnion<BatchValue<O>>>
+export function defineBatchWork<Name extends string, I, O>(
+  name: Name,
+  config: BatchConfig<I, O>,
+): WorkBuilder<Name, I, BatchValue<O>, NonVoidUnion<BatchValue<O>>> {
   if (typeof config !== 'object' || config === null)
     throw new OptionTypeError(`work "${name}" batch`, 'an object', config)
   const { size, maxWait, run, ...options } = config
@@ -58,17 +84,24 @@ export function defineBatchWork<Name extends string, I, O>(
     size: integerOption(`work "${name}" size`, size, { min: 1 }),
     maxWait: numberOption(`work "${name}" maxWait`, maxWait, { min: 0 }),
     run: async (inputs: readonly I[]) => {
-      const outputs: unknown = await config.run(inputs)
+      const made = new MadeOutcomes()
+      const outputs: unknown = await config.run(inputs, made)
+      // All of them, also where their number is wrong: a promise that nothing awaits would end the process if it rejects.
+      const outcomes = Array.isArray(outputs) ? await Promise.all(Array.from(outputs, (one) => made.returned(one))) : []
       if (!Array.isArray(outputs) || outputs.length !== inputs.length) {
         throw new BatchOutputsError(name, outputs, inputs.length)
       }
-      return outputs
+      return { outcomes, unreturned: made.unreturned }
     },
   })
-  /** A batch of one: what skips the queue has nobody to wait for. */
+  /** A batch of one: an item that skips the queue, or that no other item joined in time. */
   const alone = async (input: I, ctx: WorkContext): Promise<WorkResult> => {
-    const [output] = await batch.run([input])
-    return output === undefined ? ctx.void() : ctx.result(output)
+    const { outcomes, unreturned } = await batch.run([input])
+    const outcome = outcomes[0]!
+    if (isFail(outcome)) throw outcome.error
+    // An outcome that was not returned counts as an instruction that was not: whether that is an error is for the system to say.
+    for (let i = 0; i < unreturned; i += 1) ctx.void()
+    return outcome.value === undefined ? ctx.void() : ctx.result(outcome.value)
   }
-  return builderOf<Name, I, O, NonVoidUnion<O>>(name, alone, options, batch)
+  return builderOf<Name, I, BatchValue<O>, NonVoidUnion<BatchValue<O>>>(name, alone, options, batch)
 }

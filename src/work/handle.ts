@@ -1,5 +1,6 @@
 import type { CancelAnswer } from './controls/cancel.js'
 import { type Controls, checkedWatch } from './controls/controls.js'
+import type { Enlisted } from './enlisted.js'
 import type { Submission } from './submitter.js'
 import type { Receipt, WaitOptions, WatchOptions, WorkHandle } from './work.js'
 
@@ -31,6 +32,11 @@ export class Handle implements WorkHandle {
 
   get groupId(): string {
     return this.#submission.groupId
+  }
+
+  /** Set where it was enqueued in a transaction of the caller. */
+  get enlisted(): Enlisted | undefined {
+    return this.#submission.enlisted
   }
 
   /** Somebody looks at the outcome, so that a failure needs no other listener. */

@@ -1,3 +1,4 @@
+import { RoomSignal } from '../core/room-signal.js'
 import { BufferFullError } from '../ports/group-commit.js'
 
 /** How much work that skips the queue a process holds at most. */
@@ -11,7 +12,7 @@ export class HeldRoom {
   readonly #maxWaiting: number
   readonly #waiting: (() => void)[] = []
   #held = 0
-  #crowd: { readonly gone: Promise<void>; readonly tell: () => void } | undefined
+  readonly #room = new RoomSignal(() => this.#waiting.length > this.#maxWaiting / 2)
 
   constructor(maxWaiting: number) {
     this.#maxWaiting = maxWaiting
@@ -40,25 +41,11 @@ export class HeldRoom {
     const next = this.#waiting.shift()
     if (next === undefined) this.#held -= 1
     else next()
-    if (this.#isCrowded) return
-    this.#crowd?.tell()
-    this.#crowd = undefined
+    this.#room.left()
   }
 
   /** Undefined where few wait, otherwise a promise of that. */
   whenRoom(): Promise<void> | undefined {
-    if (!this.#isCrowded) return undefined
-    if (this.#crowd === undefined) {
-      let tell!: () => void
-      const gone = new Promise<void>((resolve) => {
-        tell = resolve
-      })
-      this.#crowd = { gone, tell }
-    }
-    return this.#crowd.gone
-  }
-
-  get #isCrowded(): boolean {
-    return this.#waiting.length > this.#maxWaiting / 2
+    return this.#room.whenRoom()
   }
 }

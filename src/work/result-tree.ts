@@ -97,7 +97,8 @@ export class NotReturnedError extends MillraceError {
     super(
       'NOT_RETURNED',
       `work "${type}" made ${count} instruction${count === 1 ? '' : 's'} that ${count === 1 ? 'was' : 'were'} not returned: ` +
-        'return them inside ctx.queue([...]), or set strictReturn: false if they are meant to do nothing.',
+        'return them inside ctx.queue([...]), or those of a batch one per item; ' +
+        'or set strictReturn: false if they are meant to do nothing.',
       { facts: { type, count } },
     )
   }

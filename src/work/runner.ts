@@ -261,23 +261,34 @@ export class Runner {
     batch: Batch<never>,
   ): Promise<readonly WorkSettling[]> {
     const codec = this.#r.rules.registry.codecOf(def.type, this.#r.o.codec)
-    const limits = new BatchLimits(this.#r.o.clock, () => this.#r.now(), deliveries)
+    const limitsOf = (some: readonly Delivery<Claimed>[]) => new BatchLimits(this.#r.o.clock, () => this.#r.now(), some)
+    let limits = limitsOf(deliveries)
+    let isFirst = true
     const span = this.#r.tracing.batch(def.type, deliveries)
+    const strict = def.options.strictReturn ?? this.#r.o.strictReturn
     const running = runBatch(
       {
         begin: (delivery) => this.#begin(delivery, def, codec, this.#r.now()),
-        run: (begun, inputs) => {
-          const handle = this.#inPlace(deliveries[0]!, async () => batch.run(inputs as never[]))
+        run: async (items) => {
+          const begun = items.map(({ delivery }) => delivery)
+          // An item that runs again alone has the time of a whole run.
+          if (!isFirst) limits = limitsOf(begun)
+          isFirst = false
+          const inputs = items.map(({ input }) => input)
+          const handle = this.#inPlace(begun[0]!, async () => batch.run(inputs as never[]))
           const inSpan = span === undefined ? handle : () => within(span, handle)
-          return limits.until(begun, inSpan, (item, handling) => this.#r.overran(item, handling))
+          const returned = await limits.until(begun, inSpan, (item, handling) => this.#r.overran(item, handling))
+          if (strict && returned.unreturned > 0) throw new NotReturnedError(def.type, returned.unreturned)
+          return returned.outcomes
         },
-        returned: (delivery, startedAt, output) => {
+        now: () => this.#r.now(),
+        returned: ({ delivery, startedAt }, value) => {
           limits.check(delivery)
-          const root = output === undefined ? new ResultNode('void') : new ResultNode('result', output)
+          const root = value === undefined ? new ResultNode('void') : new ResultNode('result', value)
           return this.#returned(tracedBy(delivery.item, span), startedAt, root, codec)
         },
-        threw: async (delivery, startedAt, error) => {
-          return this.#failed(delivery, startedAt, limits.over(delivery) ?? error, def)
+        threw: async ({ delivery, startedAt }, error, at) => {
+          return this.#failed(delivery, startedAt, limits.over(delivery) ?? error, def, at)
         },
       },
       deliveries,
@@ -290,17 +301,20 @@ export class Runner {
     startedAt: At,
     error: unknown,
     def: WorkDefinition<string, never>,
+    /** When it failed: items that ran together failed together. Default: now. */
+    at?: At,
   ): Promise<WorkSettling> {
     const { item } = delivery
+    const ended = (outcome: Outcome) => this.#settling(this.#ran(item, startedAt, outcome, at))
     const over = isInstance(error, RunOver) ? error : overBy(item, delivery.reason)
-    if (over !== undefined) return this.#settling(this.#ran(item, startedAt, await this.#over(over, item, def)))
+    if (over !== undefined) return ended(await this.#over(over, item, def))
     // A handler that stops because it was told to is not punished for it.
-    if (isShutdown(delivery.reason)) return this.#settling(this.#ran(item, startedAt, { kind: 'interrupted' }))
-    return this.#settling(this.#ran(item, startedAt, await this.#threw(error, item, def)))
+    if (isShutdown(delivery.reason)) return ended({ kind: 'interrupted' })
+    return ended(await this.#threw(error, item, def, at))
   }
 
-  #ran(item: Claimed, startedAt: At, outcome: Outcome): Ran {
-    return { item, startedAt, endedAt: this.#r.now(), worker: this.#r.worker, outcome }
+  #ran(item: Claimed, startedAt: At, outcome: Outcome, endedAt: At = this.#r.now()): Ran {
+    return { item, startedAt, endedAt, worker: this.#r.worker, outcome }
   }
 
   #returned(item: Claimed, startedAt: At, root: ResultNode, codec: JsonCodec): Maybe<WorkSettling> {
@@ -326,22 +340,22 @@ export class Runner {
   }
 
   #settling(ran: Ran, value?: unknown): WorkSettling {
-    return new WorkSettling(ran, this.#settle, value)
+    return new WorkSettling(ran, this.#settle, value, ran.endedAt)
   }
 
-  readonly #settle = (ran: Ran): Settled => settle(ran, this.#r.o.keep, this.#r.now(), this.#r.o.random)
+  readonly #settle = (ran: Ran, at: At = this.#r.now()): Settled => settle(ran, this.#r.o.keep, at, this.#r.o.random)
 
-  async #threw(error: unknown, item: Claimed, def: WorkDefinition<string, never>): Promise<Outcome> {
+  async #threw(error: unknown, item: Claimed, def: WorkDefinition<string, never>, at?: At): Promise<Outcome> {
     const reason = abortReason(error)
     let verdict: Verdict = isMistake(error)
       ? { class: 'poison', rule: 'programming' }
-      : classify(error, { now: this.#r.now() })
+      : classify(error, { now: at ?? this.#r.now() })
     let said: 'retry' | 'abort' | undefined = isRetryAbort(error) ? 'abort' : undefined
     const classifier = def.options.onFailure ?? this.#r.o.given.onFailure
     if (said === undefined && verdict.deferTo === undefined && classifier !== undefined) {
       const decision = await this.#askClassifier(classifier, error, item)
       if (decision === 'retry' || decision === 'abort') said = decision
-      else if (decision !== undefined) verdict = overrule(verdict, decision, this.#r.now())
+      else if (decision !== undefined) verdict = overrule(verdict, decision, at ?? this.#r.now())
     }
     return failureOf(reason, verdict, said)
   }

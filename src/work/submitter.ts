@@ -10,6 +10,7 @@ import { checkWorks } from './controls/queued-input.js'
 import { endEnqueueSpan } from './controls/tracing.js'
 import { definitionOf, groupIdOf } from './define-work.js'
 import { DEPENDENCY_TYPE } from './dependency.js'
+import type { Enlisted } from './enlisted.js'
 import { isInPlace } from './place.js'
 import { resolveWork } from './resolve-gate.js'
 import { EncodeError, type ResolvedItem } from './resolve-item.js'
@@ -35,6 +36,8 @@ export interface Submission {
   /** How many batches had left before it. */
   readonly batch: number
   readonly accepted: Promise<Receipt>
+  /** It was written in a transaction of the caller. */
+  readonly enlisted?: Enlisted
 }
 
 const PENDING = Object.freeze({ status: 'pending' as const })
@@ -78,7 +81,8 @@ export class Submitter {
     const place = trace === undefined ? { groupId } : { groupId, trace }
     const resolve = () => resolveWork(this.#s.rules, work, options, place, this.#s.now())
     const later = (accepted: Promise<Receipt>): Submission => {
-      return { id: work.id, type: work.type, groupId, draft: undefined, batch: 0, accepted }
+      const enlisted = options?.tx === undefined ? {} : { enlisted: this.#newlyEnlisted() }
+      return { id: work.id, type: work.type, groupId, draft: undefined, batch: 0, accepted, ...enlisted }
     }
     const send = (): Submission => {
       try {
@@ -104,7 +108,16 @@ export class Submitter {
     const item = resolve()
     if (tx !== undefined) {
       const accepted = this.#enlisted(item, tx)
-      return { id: work.id, type: work.type, groupId, draft: undefined, batch: this.#s.batches, accepted }
+      const batch = this.#s.batches
+      return {
+        id: work.id,
+        type: work.type,
+        groupId,
+        draft: undefined,
+        batch,
+        accepted,
+        enlisted: this.#newlyEnlisted(),
+      }
     }
     const isHeld = item.skipQueue
     const batch = this.#s.batches
@@ -149,6 +162,10 @@ export class Submitter {
       resolved.item,
       results.then(([result]) => result!),
     )
+  }
+
+  #newlyEnlisted(): Enlisted {
+    return { atMs: this.#s.o.clock.monotonic(), isSeen: false }
   }
 
   async #sent(item: Envelope, sent: Promise<CommitResult>): Promise<Receipt> {
@@ -246,7 +263,7 @@ export function settlementOf(resolved: ResolvedItem): Settlement {
 function cannotEnlist(): MillraceError {
   return new MillraceError(
     'NOT_SUPPORTED',
-    'enqueue(…, { tx }) needs a backend in the same database as the transaction (millrace/sqlite): on this one, enqueue ' +
+    'enqueue(…, { tx }) needs a backend in the same database as the transaction (millrace/postgres, millrace/sqlite): on this one, enqueue ' +
       'after the transaction has committed.',
   )
 }

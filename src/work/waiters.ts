@@ -3,6 +3,8 @@ import { MillraceError } from '../core/error.js'
 import { keepAlive } from '../core/keep-alive.js'
 import type { Ms } from '../core/time.js'
 import type { ItemView, Ledger, Settled } from '../ports/ledger.js'
+import { type Enlisted, NotStoredError, wasNeverStored } from './enlisted.js'
+import type { Retention } from './settle.js'
 import type { Receipt, WaitOptions } from './work.js'
 
 const FIRST_POLL_MS = 250
@@ -43,6 +45,8 @@ export interface Awaited {
   /** Its envelope names our inbox already. */
   readonly isTold: boolean
   readonly accepted: Promise<Receipt>
+  /** It was written in a transaction of the caller. */
+  readonly enlisted?: Enlisted | undefined
 }
 
 interface Waiter {
@@ -58,6 +62,8 @@ interface Waiter {
   everyMs: Ms
   /** The backend has it, so that when it knows nothing of it, that is because nothing is kept any more. */
   isKnown: boolean
+  /** Unless the transaction that it was written in has not committed. */
+  readonly enlisted: Enlisted | undefined
 }
 
 /** Where waiters live: one subscription and one timer for all of them. */
@@ -67,6 +73,7 @@ export class Waiters {
   readonly #inbox: string
   readonly #onError: (error: unknown) => void
   readonly #holdsProcess: boolean
+  readonly #keep: Retention
   readonly #items = new Map<string, Set<Waiter>>()
   readonly #groups = new Map<string, Set<Waiter>>()
   #toWatch: Waiter[] = []
@@ -83,12 +90,14 @@ export class Waiters {
     readonly onError: (error: unknown) => void
     /** An unresolved wait keeps the process alive. */
     readonly holdsProcess: boolean
+    readonly keep: Retention
   }) {
     this.#ledger = options.ledger
     this.#clock = options.clock
     this.#inbox = options.inbox
     this.#onError = options.onError
     this.#holdsProcess = options.holdsProcess
+    this.#keep = options.keep
   }
 
   /** Unresolved waits. */
@@ -134,7 +143,7 @@ export class Waiters {
   /** Resolves with the text of an item's result or of a group's value; rejects with the error of an item that is dead. */
   wait(what: Awaited, options: WaitOptions = {}): Promise<string | undefined> {
     return new Promise((resolve, reject) => {
-      const { kind, id, groupId, item, isTold, accepted } = what
+      const { kind, id, groupId, item, isTold, accepted, enlisted } = what
       const { timeout, signal } = options
       if (signal?.aborted) {
         reject(signal.reason)
@@ -159,6 +168,7 @@ export class Waiters {
         pollAt: this.#clock.monotonic() + FIRST_POLL_MS,
         everyMs: FIRST_POLL_MS,
         isKnown: false,
+        enlisted,
       }
       if (timeout !== undefined) {
         const giveUp = () => this.#settle(waiter, () => waiter.reject(new WaitTimeoutError(id, timeout)))
@@ -304,6 +314,7 @@ export class Waiters {
       const view = views[i]
       if (view === undefined) this.#gone(this.#items.get(id), known)
       else {
+        seen(this.#items.get(id))
         const ended = endedOf(view)
         if (ended !== undefined) this.itemEnded(id, ended)
       }
@@ -311,15 +322,31 @@ export class Waiters {
     groups.forEach((id, i) => {
       const value = values[i]
       if (value === undefined) this.#gone(this.#groups.get(id), known)
-      else if (value.open <= 0) this.groupClosed(id, value.value)
+      else {
+        seen(this.#groups.get(id))
+        if (value.open <= 0) this.groupClosed(id, value.value)
+      }
     })
   }
 
-  /** The backend no longer knows what they wait for. */
+  /** The backend does not know what they wait for. */
   #gone(waiters: ReadonlySet<Waiter> | undefined, known: ReadonlySet<Waiter>): void {
     for (const waiter of [...(waiters ?? [])]) {
-      if (known.has(waiter)) this.#settle(waiter, () => waiter.reject(new ResultExpiredError(waiter.id)))
+      if (!known.has(waiter)) continue
+      if (waiter.enlisted === undefined) this.#expired(waiter)
+      else void this.#enlistedGone(waiter, waiter.enlisted).catch(this.#onError)
     }
+  }
+
+  #expired(waiter: Waiter): void {
+    this.#settle(waiter, () => waiter.reject(new ResultExpiredError(waiter.id)))
+  }
+
+  /** If this fails, the next look asks again. */
+  async #enlistedGone(waiter: Waiter, enlisted: Enlisted): Promise<void> {
+    const nowMs = this.#clock.monotonic()
+    if (!(await wasNeverStored(enlisted, nowMs, this.#keep, this.#ledger))) this.#expired(waiter)
+    else this.#settle(waiter, () => waiter.reject(new NotStoredError(waiter.id)))
   }
 
   /** One timer, for the earliest look. Looks fall on a grid, so that waits begun one after the other share theirs. */
@@ -356,6 +383,11 @@ export class Waiters {
       this.#onError(error)
     }
   }
+}
+
+/** The backend knows what they wait for. */
+function seen(waiters: ReadonlySet<Waiter> | undefined): void {
+  for (const { enlisted } of waiters ?? []) if (enlisted !== undefined) enlisted.isSeen = true
 }
 
 function onGrid(ms: Ms): Ms {

@@ -28,6 +28,7 @@ export class Waiting implements HandleServices {
       inbox: worker.id,
       onError: (error) => shared.failed(error, 'queue'),
       holdsProcess: o.clock.isReal === true && o.given.keepAlive !== false,
+      keep: o.keep,
     })
     const hook = o.given.unhandledWorkGroup
     if (hook !== undefined) {
@@ -109,7 +110,8 @@ export class Waiting implements HandleServices {
     const { groupId } = handle
     this.#orphans?.awaited(groupId)
     const isTold = handle.tellsOnSettle(this.#s.worker.id, this.#s.batches)
-    const what = { kind, id, groupId, item: handle.id, isTold, accepted: handle.accepted() }
+    const { enlisted } = handle
+    const what = { kind, id, groupId, item: handle.id, isTold, accepted: handle.accepted(), enlisted }
     return lendingPlace(this.#waiters.wait(what, options))
   }
 

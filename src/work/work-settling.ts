@@ -1,4 +1,5 @@
 import { classify } from '../core/classify.js'
+import type { At } from '../core/time.js'
 import type { Claimed } from '../ports/item.js'
 import type { CommitResult, GroupValue, Settlement } from '../ports/settlement.js'
 import type { Settling } from '../source/ledger-feed.js'
@@ -6,6 +7,9 @@ import { failureOf, type Refusal, refusedOutcome } from './failure-of.js'
 import type { Folds, FoldUnderWay } from './folds.js'
 import type { Contribution, Ran } from './outcome.js'
 import type { Settled, Told } from './settle.js'
+
+/** Turns the end of a run into what is to be written, as of this instant. Default: now. */
+export type Settle = (ran: Ran, at?: At) => Settled
 
 /** A run's settlement together with what it means, for whoever tells of it once it is durable. */
 export class WorkSettling implements Settling {
@@ -15,10 +19,11 @@ export class WorkSettling implements Settling {
   readonly ran: Ran
   /** The value itself, for the event; text travels in the settlement. */
   readonly value: unknown
-  readonly #settle: (ran: Ran) => Settled
+  readonly #settle: Settle
 
-  constructor(ran: Ran, settle: (ran: Ran) => Settled, value?: unknown) {
-    const { settlement, told } = settle(ran)
+  /** `at`: when its run ended, where that is just now. Default: the present, which counts for every later settlement of it. */
+  constructor(ran: Ran, settle: Settle, value?: unknown, at?: At) {
+    const { settlement, told } = settle(ran, at)
     this.settlement = settlement
     this.told = told
     this.ran = ran
@@ -47,7 +52,7 @@ export class WorkSettling implements Settling {
 export class FoldedSettling extends WorkSettling {
   readonly #folded: (now: GroupValue | undefined) => Ran
   readonly #folds: Folds
-  readonly #ownSettle: (ran: Ran) => Settled
+  readonly #ownSettle: Settle
   #heard: GroupValue | undefined
   #isRefused = false
   #fold: FoldUnderWay | undefined
@@ -56,7 +61,7 @@ export class FoldedSettling extends WorkSettling {
   /** Folded once at the beginning: an `append` that throws is a failure of its run like any other. */
   constructor(
     folded: (now: GroupValue | undefined) => Ran,
-    settle: (ran: Ran) => Settled,
+    settle: Settle,
     value: unknown,
     folds: Folds,
     known: GroupValue | undefined,

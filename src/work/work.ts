@@ -78,7 +78,8 @@ export interface WorkInstanceOptions {
   readonly strictDeadline?: boolean
   /**
    * Your own database transaction: the item exists if it commits, and not otherwise. Only where the backend is in the same
-   * database: an open better-sqlite3 database with `millrace/sqlite`. Await the handle after the commit, not within.
+   * database (`millrace/postgres`, `millrace/sqlite`). Await the handle after the commit: before it, and after a rollback,
+   * `result()` rejects with `NOT_STORED`.
    */
   readonly tx?: unknown
 }

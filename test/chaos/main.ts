@@ -1,5 +1,5 @@
 // The program behind `npm run chaos`: a fleet of processes on a real server, and a table of what became of its work under faults.
-import { parseArgs } from 'node:util'
+import { readCommandLine } from '../support/command-line.js'
 import { chaos } from './chaos.js'
 import { type ChaosBackend, FAULTS, type Fault, faultsOn } from './options.js'
 import { brokenIn, tableOf } from './table.js'
@@ -24,11 +24,16 @@ ${Object.entries(FAULTS)
 process.exitCode = await main()
 
 async function main(): Promise<number> {
-  const { values, positionals } = readArguments()
-  if (values.help) {
-    console.log(USAGE)
-    return 0
-  }
+  const { values, positionals, refuse } = readCommandLine(USAGE, {
+    seconds: { type: 'string' },
+    rate: { type: 'string' },
+    lease: { type: 'string' },
+    'kill-every': { type: 'string' },
+    restarts: { type: 'string' },
+    without: { type: 'string', multiple: true, default: [] as string[] },
+    seed: { type: 'string' },
+    everysec: { type: 'boolean', default: false },
+  })
   const unknown = positionals.filter((name) => !(BACKENDS as readonly string[]).includes(name))
   if (unknown.length > 0) return refuse(`There is no backend "${unknown[0]}".`)
   const without = values.without.flatMap((list) => list.split(',')).filter((name) => name !== '')
@@ -81,31 +86,4 @@ async function main(): Promise<number> {
     broken === 0 ? 'Nothing was lost, and nothing happened twice.' : `${broken} kinds of promise were broken.`,
   )
   return broken === 0 ? 0 : 1
-}
-
-function refuse(problem: string): number {
-  console.error(`${problem}\n${USAGE}`)
-  return 1
-}
-
-function readArguments() {
-  try {
-    return parseArgs({
-      allowPositionals: true,
-      options: {
-        seconds: { type: 'string' },
-        rate: { type: 'string' },
-        lease: { type: 'string' },
-        'kill-every': { type: 'string' },
-        restarts: { type: 'string' },
-        without: { type: 'string', multiple: true, default: [] as string[] },
-        seed: { type: 'string' },
-        everysec: { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
-      },
-    })
-  } catch (error) {
-    console.error(`${(error as Error).message}\n${USAGE}`)
-    process.exit(1)
-  }
 }

@@ -1,5 +1,5 @@
 // The program behind `npm run load`: a worker under more load than it can take, and a table of how it fared.
-import { parseArgs } from 'node:util'
+import { readCommandLine } from '../support/command-line.js'
 import { Ground } from './run-load.js'
 import { BACKENDS, isPlayedOn, type LoadBackend, loadOf, SCENARIO_NAMES, type ScenarioName } from './scenarios.js'
 import { HEADER, rowOf } from './table.js'
@@ -17,11 +17,12 @@ const USAGE = `npm run load -- BACKEND SCENARIO [--scale X] [--proxy] [--slow-co
 process.exitCode = await main()
 
 async function main(): Promise<number> {
-  const { values, positionals } = readArguments()
-  if (values.help) {
-    console.log(USAGE)
-    return 0
-  }
+  const { values, positionals, refuse } = readCommandLine(USAGE, {
+    scale: { type: 'string' },
+    seconds: { type: 'string' },
+    proxy: { type: 'boolean', default: false },
+    'slow-commits': { type: 'boolean', default: false },
+  })
   const [backend = '', scenario = ''] = positionals
   const backends = chosen(backend, BACKENDS)
   const scenarios = chosen(scenario, SCENARIO_NAMES)
@@ -68,27 +69,4 @@ function chosen<T extends string>(word: string, all: readonly T[]): readonly T[]
 function numberOf<T>(text: string | undefined, otherwise: T): number | T | false {
   if (text === undefined) return otherwise
   return Number(text) > 0 && Number(text) < Number.POSITIVE_INFINITY ? Number(text) : false
-}
-
-function refuse(problem: string): number {
-  console.error(`${problem}\n${USAGE}`)
-  return 1
-}
-
-function readArguments() {
-  try {
-    return parseArgs({
-      allowPositionals: true,
-      options: {
-        scale: { type: 'string' },
-        seconds: { type: 'string' },
-        proxy: { type: 'boolean', default: false },
-        'slow-commits': { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
-      },
-    })
-  } catch (error) {
-    console.error(`${(error as Error).message}\n${USAGE}`)
-    process.exit(1)
-  }
 }

@@ -1,6 +1,7 @@
 import { createWork } from '../../src/index.js'
+import type { BatchOutcome } from '../../src/work/batch-outcome.js'
 import type { WorkSystem } from '../../src/work/create-work.js'
-import { defineBatchWork } from '../../src/work/define-batch-work.js'
+import { type BatchConfig, defineBatchWork } from '../../src/work/define-batch-work.js'
 import { defineWork } from '../../src/work/define-work.js'
 import { dependency } from '../../src/work/dependency.js'
 import type {
@@ -159,6 +160,57 @@ const doubled = defineBatchWork('doubled', {
 export type BatchInput = Expect<Equal<InputOf<typeof doubled>, { n: number }>>
 export type BatchSelf = Expect<Equal<SelfOf<typeof doubled>, number | undefined>>
 export type BatchGroup = Expect<Equal<GroupOfBuilder<typeof doubled>, number>>
+
+// Outcomes of items are not part of the result: it is what was given to `ok`, or returned as it is.
+const judged = defineBatchWork('judged', {
+  size: 2,
+  maxWait: 1,
+  run: async (inputs: readonly { n: number }[], { ok, fail }) =>
+    inputs.map(({ n }) => (n > 0 ? ok(n) : fail(new Error('negative')))),
+})
+export type JudgedInput = Expect<Equal<InputOf<typeof judged>, { n: number }>>
+export type JudgedSelf = Expect<Equal<SelfOf<typeof judged>, number>>
+export type JudgedGroup = Expect<Equal<GroupOfBuilder<typeof judged>, number>>
+const varied = defineBatchWork('varied', {
+  size: 2,
+  maxWait: 1,
+  run: (inputs: readonly number[], { ok, fail }) =>
+    inputs.map((n) => (n > 2 ? `${n}` : n > 1 ? ok({ n }) : n > 0 ? ok() : fail('zero'))),
+})
+export type VariedSelf = Expect<Equal<SelfOf<typeof varied>, string | { n: number } | undefined>>
+export type VariedGroup = Expect<Equal<GroupOfBuilder<typeof varied>, string | { n: number }>>
+const branched = defineBatchWork('branched', {
+  size: 2,
+  maxWait: 1,
+  run: async (inputs: readonly number[], { fail }) => {
+    if (inputs.length > 1) return inputs.map(() => fail('too many'))
+    return inputs.map((n) => `${n}`)
+  },
+})
+export type BranchedSelf = Expect<Equal<SelfOf<typeof branched>, string>>
+const promised = defineBatchWork('promised', {
+  size: 2,
+  maxWait: 1,
+  run: (inputs: readonly number[], { ok, fail }) =>
+    inputs.map(async (n) => (n > 1 ? ok(Promise.resolve({ n })) : n > 0 ? `${n}` : fail('zero'))),
+})
+export type PromisedSelf = Expect<Equal<SelfOf<typeof promised>, string | { n: number }>>
+const configured: BatchConfig<number, string> = { size: 2, maxWait: 1, run: (inputs) => inputs.map(String) }
+const ofConfig = defineBatchWork('of-config', configured)
+export type ConfigInput = Expect<Equal<InputOf<typeof ofConfig>, number>>
+export type ConfigSelf = Expect<Equal<SelfOf<typeof ofConfig>, string>>
+const given = defineBatchWork<'given', number, string | BatchOutcome<string>>('given', {
+  size: 2,
+  maxWait: 1,
+  run: (inputs, { ok, fail }) => inputs.map((n) => (n > 1 ? ok('a') : n > 0 ? 'b' : fail(n))),
+})
+export type GivenSelf = Expect<Equal<SelfOf<typeof given>, string>>
+export const wrong = defineBatchWork<'wrong', number, BatchOutcome<string>>('wrong', {
+  size: 2,
+  maxWait: 1,
+  // @ts-expect-error an outcome carries the output of its type
+  run: (inputs, { ok }) => inputs.map((n) => ok(n)),
+})
 
 // Gates contribute nothing; trees change nothing about types.
 const gated = dependency({ on: ['a'], queue: [doubled({ n: 1 })] })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Clock } from '../../src/core/clock.js'
 import {
   type Doer,
   defineBatchWork,
@@ -9,12 +10,15 @@ import {
   RetryAbort,
   unlimitedDoer,
   WorkDelayError,
+  type WorkHandle,
 } from '../../src/index.js'
-import { GROUNDS, gate, isOnMemory, world } from './support.js'
+import { GROUNDS, type Ground, gate, isOnMemory, PLAIN_GROUNDS, world } from './support.js'
 
 interface N {
   readonly n: number
 }
+
+const isPlain = (ground: Ground) => (PLAIN_GROUNDS as readonly Ground[]).includes(ground)
 
 /** Doubles, and writes down the sizes of its batches. */
 function doubling(options: { size?: number; maxWait?: number; skipQueue?: boolean; doer?: Doer } = {}) {
@@ -142,6 +146,332 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect(await Promise.all(deferred.map((one) => until(one.result())))).toEqual([1, 2])
     expect(events.filter(({ kind }) => kind === 'deferred')).toHaveLength(2)
     await expect(until(w.enqueue(stops({ n: 1 })).result())).rejects.toThrow('stop')
+  })
+
+  it('settles each item by the outcome that the handler returned for it', async () => {
+    const runs: number[][] = []
+    const asked: unknown[] = []
+    const mixed = defineBatchWork('mixed', {
+      size: 6,
+      maxWait: 20,
+      retry: { attempts: 3, base: 50, jitter: 0 },
+      onFailure: (error) => {
+        asked.push((error as Error).message)
+        return undefined
+      },
+      run: (inputs: readonly N[], { ok, fail }) => {
+        runs.push(inputs.map(({ n }) => n))
+        const isFirst = runs.length === 1
+        return inputs.map(({ n }) => {
+          if (n === 1) return ok(`ok ${n}`)
+          if (n === 2) return `plain ${n}`
+          if (n === 3) return fail(new PoisonError('bad 3'))
+          if (n === 4 && isFirst) return fail(new Error('flaky 4'))
+          if (n === 5) return fail(new RetryAbort(new Error('stop 5')))
+          if (n === 6 && isFirst) return fail(new WorkDelayError({ delay: 10_000 }))
+          return ok(`again ${n}`)
+        })
+      },
+    })
+    const { w, until, events, dead } = world(ground, { work: [mixed] })
+    const handles = [1, 2, 3, 4, 5, 6].map((n) => w.enqueue(mixed({ n })))
+    const ends = await Promise.all(handles.map((one) => until(one.result()).catch((error) => (error as Error).message)))
+
+    expect(ends).toEqual([
+      'ok 1',
+      'plain 2',
+      expect.stringContaining('bad 3'),
+      'again 4',
+      expect.stringContaining('stop 5'),
+      'again 6',
+    ])
+    expect(runs).toEqual([[1, 2, 3, 4, 5, 6], [4], [6]])
+    expect(asked.sort()).toEqual(['bad 3', 'flaky 4'])
+    expect([undefined, 2]).toContain(await dead())
+    const failed = events.filter((event) => event.kind === 'failed')
+    expect(
+      failed.map(({ id, willRetry }) => [handles.findIndex((one) => one.id === id) + 1, willRetry]).sort(),
+    ).toEqual([
+      [3, false],
+      [4, true],
+      [5, false],
+    ])
+    expect(events.filter((event) => event.kind === 'deferred').map(({ id }) => id)).toEqual([handles[5]!.id])
+    expect(await until(handles[0]!.group())).toBe('ok 1')
+  })
+
+  it('awaits outputs that are promises, and fails only the items whose promises reject', async () => {
+    const runs: number[] = []
+    const later = defineBatchWork('later', {
+      size: 5,
+      maxWait: 20,
+      run: (inputs: readonly N[], { ok, fail }) => {
+        runs.push(inputs.length)
+        return inputs.map(async ({ n }) => {
+          await Promise.resolve()
+          if (n === 1) return 1
+          if (n === 2) return ok(Promise.resolve(2))
+          if (n === 3) throw new PoisonError('bad 3')
+          if (n === 4) return ok(Promise.reject(new PoisonError('bad 4')))
+          return fail(new PoisonError('bad 5'))
+        })
+      },
+    })
+    const short = defineBatchWork('short', {
+      size: 2,
+      maxWait: 20,
+      retry: { attempts: 1 },
+      run: (_: readonly N[]) => [Promise.reject(new Error('one too few'))] as Promise<number>[],
+    })
+    const { w, until } = world(ground, { work: [later, short] })
+    const ends = (handles: readonly WorkHandle[]) =>
+      Promise.all(handles.map((one) => until(one.result()).catch((error) => (error as Error).message)))
+
+    expect(await ends([1, 2, 3, 4, 5].map((n) => w.enqueue(later({ n }))))).toEqual([
+      1,
+      2,
+      expect.stringContaining('bad 3'),
+      expect.stringContaining('bad 4'),
+      expect.stringContaining('bad 5'),
+    ])
+    expect(runs).toEqual([5])
+    const tooFew = expect.stringContaining('returned 1 outputs for 2 inputs')
+    expect(await ends([1, 2].map((n) => w.enqueue(short({ n }))))).toEqual([tooFew, tooFew])
+  })
+
+  it('settles items that were cancelled before they ran alone as cancelled', async () => {
+    const hold = gate()
+    const alone: number[] = []
+    const bulk = defineBatchWork('bulk', {
+      size: 3,
+      maxWait: 20,
+      run: async (inputs: readonly N[]) => {
+        if (inputs.length > 1) throw new PoisonError('one of you')
+        alone.push(inputs[0]!.n)
+        await hold.promise
+        return inputs.map(({ n }) => n)
+      },
+    })
+    const { w, until, clock } = world(ground, { work: [bulk] })
+    const handles = [1, 2, 3].map((n) => w.enqueue(bulk({ n })))
+    await clock.advance(1_000)
+    expect(alone).toEqual([1])
+    await until(handles[1]!.cancel('not needed'))
+    await clock.advance(10_000)
+    hold.open()
+
+    const ends = handles.map((one) => until(one.result()).catch((error) => (error as Error).message))
+    expect(await Promise.all(ends)).toEqual([1, expect.stringContaining('cancelled'), 3])
+    expect(alone).toEqual([1, 3])
+  })
+
+  it('gives back items that have not run alone yet when the system stops', async () => {
+    const hold = gate()
+    let isFirst = true
+    const bulk = defineBatchWork('bulk', {
+      size: 3,
+      maxWait: 20,
+      run: async (inputs: readonly N[]) => {
+        if (inputs.length > 1 && isFirst) throw new PoisonError('one of you')
+        if (isFirst) await hold.promise
+        return inputs.map(({ n }) => n)
+      },
+    })
+    const { w, until, clock, another, dead } = world(ground, { work: [bulk], stopDrain: 1_000 })
+    const handles = [1, 2, 3].map((n) => w.enqueue(bulk({ n })))
+    await clock.advance(1_000)
+    const stopped = w.stop()
+    await clock.advance(1_100)
+    isFirst = false
+    hold.open()
+    await until(stopped)
+    const next = another({ work: [bulk] })
+    expect(next.active()).toEqual([])
+
+    expect(await Promise.all(handles.map((one) => until(one.result())))).toEqual([1, 2, 3])
+    expect([undefined, 0]).toContain(await dead())
+  })
+
+  it('takes the outcome of an item that runs alone', async () => {
+    const alone = defineBatchWork('alone', {
+      size: 5,
+      maxWait: 0,
+      retry: { attempts: 2, base: 5, jitter: 0 },
+      run: (inputs: readonly N[], { ok, fail }) =>
+        inputs.map(({ n }) => (n === 1 ? ok(n) : n === 2 ? ok() : fail(new PoisonError('bad')))),
+    })
+    const { w, until, events } = world(ground, { work: [alone] })
+    for (const skipQueue of [false, true]) {
+      expect(await until(w.enqueue(alone({ n: 1 }), { skipQueue }).result())).toBe(1)
+      expect(await until(w.enqueue(alone({ n: 2 }), { skipQueue }).group())).toBeUndefined()
+      await expect(until(w.enqueue(alone({ n: 3 }), { skipQueue }).result())).rejects.toThrow('bad')
+    }
+    expect(events.filter(({ kind }) => kind === 'failed')).toHaveLength(2)
+  })
+
+  it('refuses an outcome that was made and not returned, unless that is allowed', async () => {
+    const forgets = (name: string, strictReturn?: boolean) =>
+      defineBatchWork(name, {
+        size: 2,
+        maxWait: 20,
+        ...(strictReturn === undefined ? {} : { strictReturn }),
+        run: (inputs: readonly N[], { fail }) =>
+          inputs.map(({ n }) => {
+            if (n === 2) fail(new Error('forgotten'))
+            return n
+          }),
+      })
+    const [strict, lax] = [forgets('strict'), forgets('lax', false)]
+    const { w, until, another } = world(ground, { work: [strict, lax] })
+    const both = [1, 2].map((n) => w.enqueue(strict({ n })))
+    // Which of the two it was meant for is found out by running them alone.
+    expect(await until(both[0]!.result())).toBe(1)
+    await expect(until(both[1]!.result())).rejects.toThrow('not returned')
+    await expect(until(w.enqueue(strict({ n: 2 }), { skipQueue: true }).result())).rejects.toThrow('not returned')
+    expect(await Promise.all([1, 2].map((n) => until(w.enqueue(lax({ n })).result())))).toEqual([1, 2])
+    await until(w.stop())
+
+    const loose = another({ work: [strict], strictReturn: false })
+    expect(await Promise.all([1, 2].map((n) => until(loose.enqueue(strict({ n })).result())))).toEqual([1, 2])
+    expect(await until(loose.enqueue(strict({ n: 2 }), { skipQueue: true }).result())).toBe(2)
+  })
+
+  it('runs the items of a batch alone when its throw would dead-letter all of them', async () => {
+    const runs: number[][] = []
+    const bulk = defineBatchWork('bulk', {
+      size: 4,
+      maxWait: 20,
+      run: (inputs: readonly N[]) => {
+        runs.push(inputs.map(({ n }) => n))
+        return inputs.map(({ n }) => {
+          if (n === 3) throw new PoisonError('bad 3')
+          return n
+        })
+      },
+    })
+    const { w, until, events, dead } = world(ground, { work: [bulk] })
+    const handles = [1, 2, 3, 4].map((n) => w.enqueue(bulk({ n })))
+    const ends = await Promise.all(handles.map((one) => until(one.result()).catch((error) => (error as Error).message)))
+
+    expect(ends).toEqual([1, 2, expect.stringContaining('bad 3'), 4])
+    expect(runs).toEqual([[1, 2, 3, 4], [1], [2], [3], [4]])
+    expect([undefined, 1]).toContain(await dead())
+    // It is one attempt: each of them began once, and has failed or not.
+    expect(events.filter(({ kind }) => kind === 'started')).toHaveLength(4)
+    expect(events.filter(({ kind }) => kind === 'failed')).toMatchObject([{ id: handles[2]!.id, attempt: 1 }])
+  })
+
+  it('runs no item alone when the throw says stop, or when attempts are used up', async () => {
+    const sizes: number[] = []
+    const throwing = (name: string, error: Error) =>
+      defineBatchWork(name, {
+        size: 2,
+        maxWait: 20,
+        retry: { attempts: 2, base: 5, jitter: 0 },
+        run: (inputs: readonly N[]): number[] => {
+          sizes.push(inputs.length)
+          throw error
+        },
+      })
+    const [stops, fails] = [throwing('stops', new RetryAbort(new Error('stop'))), throwing('fails', new Error('busy'))]
+    const { w, until } = world(ground, { work: [stops, fails] })
+    const stopped = [1, 2].map((n) => w.enqueue(stops({ n })))
+    for (const one of stopped) await expect(until(one.result())).rejects.toThrow('stop')
+    expect(sizes).toEqual([2])
+    const failed = [1, 2].map((n) => w.enqueue(fails({ n })))
+    for (const one of failed) await expect(until(one.result())).rejects.toThrow('busy')
+    expect(sizes).toEqual([2, 2, 2])
+  })
+
+  it('gives an item that runs alone after a throw the time of a whole run', async () => {
+    const hangs = gate()
+    const slow = defineBatchWork('slow', {
+      size: 3,
+      maxWait: 20,
+      runTimeout: 1_000,
+      retry: { attempts: 1 },
+      run: async (inputs: readonly N[]) => {
+        if (inputs.length > 1) throw new PoisonError('one of you')
+        if (inputs[0]!.n === 2) await hangs.promise
+        return inputs.map(({ n }) => n)
+      },
+    })
+    const { w, until, clock } = world(ground, { work: [slow] })
+    const handles = [1, 2, 3].map((n) => w.enqueue(slow({ n })))
+    const began = clock.now()
+    const ends = await Promise.all(handles.map((one) => until(one.result()).catch((error) => (error as Error).message)))
+
+    expect(ends).toEqual([1, expect.stringContaining('runTimeout'), 3])
+    expect(clock.now() - began).toBeGreaterThanOrEqual(1_000)
+    hangs.open()
+  })
+
+  it.each(['throw', 'fail', 'onFailure'] as const)(
+    'runs items that were deferred together by %s in one batch again',
+    async (by) => {
+      const runs: number[] = []
+      const clock = { isMoving: false, aheadMs: 0 }
+      const waits = defineBatchWork('waits', {
+        size: 10,
+        // Plain ports write one item after the other, and cannot do it in one instant.
+        maxWait: isPlain(ground) ? 50 : 0,
+        ...(by === 'onFailure' ? { onFailure: () => ({ delay: 5_000 }) } : {}),
+        run: (inputs: readonly N[], { fail }) => {
+          runs.push(inputs.length)
+          if (runs.length > 1) return inputs.map(({ n }) => n)
+          clock.isMoving = true
+          const error = by === 'onFailure' ? new Error('not yet') : new WorkDelayError({ delay: 5_000 })
+          if (by === 'fail') return inputs.map(() => fail(error))
+          throw error
+        },
+      })
+      const { until, events, another, clock: still } = world(ground, { autoStart: false })
+      // Time passes while the outcomes of a batch are worked out, as it does on a real machine.
+      const read = (ms: number) => ms + (clock.isMoving ? clock.aheadMs++ : clock.aheadMs)
+      const moving: Clock = {
+        now: () => read(still.now()),
+        monotonic: () => read(still.monotonic()),
+        after: (ms, run) => still.after(ms, run),
+        sleep: (ms, signal) => still.sleep(ms, signal),
+      }
+      const w = another({
+        work: [waits],
+        clock: moving,
+        onEvent: (event) => {
+          events.push(event)
+          if (event.kind === 'deferred') clock.isMoving = false
+        },
+      })
+      const handles = Array.from({ length: 10 }, (_, n) => w.enqueue(waits({ n })))
+      await Promise.all(handles.map((one) => until(one.result())))
+
+      expect(clock.aheadMs).toBeGreaterThan(5)
+      const due = events.flatMap((event) => (event.kind === 'deferred' ? [event.runAt] : []))
+      expect([due.length, new Set(due).size]).toEqual([10, 1])
+      expect(runs).toEqual([10, 10])
+    },
+  )
+
+  it('brings items back together after a throw without jitter, and apart with it', async () => {
+    const sizes: Record<string, number[]> = { together: [], apart: [] }
+    const again = (name: 'together' | 'apart', jitter: number) =>
+      defineBatchWork(name, {
+        size: 4,
+        maxWait: 10,
+        retry: { attempts: 2, base: 10_000, jitter },
+        run: (inputs: readonly N[]) => {
+          sizes[name]!.push(inputs.length)
+          if (sizes[name]!.length === 1) throw new Error('busy')
+          return inputs.map(({ n }) => n)
+        },
+      })
+    const [together, apart] = [again('together', 0), again('apart', 1)]
+    let drawn = 0
+    const { w, until } = world(ground, { work: [together, apart], random: () => (drawn++ % 4) / 4 })
+    const handles = [together, apart].flatMap((work) => [1, 2, 3, 4].map((n) => w.enqueue(work({ n }))))
+    await Promise.all(handles.map((one) => until(one.result())))
+
+    expect(sizes).toEqual({ together: [4, 4], apart: [4, 1, 1, 1, 1] })
   })
 
   it('W31 contributes nothing where the output is undefined', async () => {

@@ -8,11 +8,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
 import { systemClock } from '../../../src/core/clock.js'
 import { PostgresDriver } from '../../../src/drivers/postgres/index.js'
-import { createWork, defineWork } from '../../../src/index.js'
+import { createWork, defineWork, type WorkHandle } from '../../../src/index.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
+import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { ledgerOn } from '../ledger-on.js'
 import { enqueue, item } from '../settlements.js'
-import { Schemas } from './schemas.js'
+import { isResting, Schemas } from './schemas.js'
 
 let schemas: Schemas
 let backend: PostgresBackend
@@ -171,6 +172,67 @@ describe('work that is enqueued within a transaction', () => {
     expect(await handle!.result()).toBe('ada')
     expect(ran).toEqual(['ada'])
     await w.stop()
+    await schemas.close(own)
+  })
+})
+
+describe('a wait for work that was enqueued within a transaction', () => {
+  const mail = defineWork('mail', async (to: string, ctx) => ctx.result(to))
+
+  it('rejects with NOT_STORED when the transaction was rolled back, or has not committed yet', async () => {
+    const own = await schemas.open()
+    const w = createWork({ backend: own, work: [mail] as const })
+    let rolledBack: ReturnType<typeof w.enqueue> | undefined
+    await expect(
+      libraries['pg']!('undone with its mail', async (tx) => {
+        rolledBack = w.enqueue(mail('bob'), { tx })
+        await rolledBack.accepted()
+        throw new Error('no')
+      }),
+    ).rejects.toThrow('no')
+    const notStored = { code: 'NOT_STORED', message: expect.stringContaining('was rolled back') }
+    await expect(rolledBack!.result()).rejects.toMatchObject(notStored)
+    await expect(rolledBack!.group()).rejects.toMatchObject(notStored)
+    expect(await rolledBack!.cancel()).toEqual({ kind: 'unknown' })
+    for await (const _ of rolledBack!.watchProgress()) expect.unreachable()
+
+    let open: ReturnType<typeof w.enqueue> | undefined
+    await libraries['pg']!('open for a while', async (tx) => {
+      open = w.enqueue(mail('ada'), { tx })
+      await expect(open.result()).rejects.toMatchObject({
+        ...notStored,
+        message: expect.stringContaining('has not committed yet'),
+      })
+    })
+    expect(await open!.result()).toBe('ada')
+    await w.stop()
+    await schemas.close(own)
+  })
+
+  it('rejects with RESULT_EXPIRED when it was stored, ended and was removed', async () => {
+    const clock = new FakeClock({ resting: isResting })
+    const own = schemas.make({ clock })
+    const w = createWork({ backend: own, clock, work: [mail] as const, keepSuccess: 1_000 })
+    const producer = createWork({ backend: own, clock, work: [mail] as const, autoStart: false })
+    const soon = async <T>(promise: Promise<T>): Promise<T> => {
+      promise.catch(() => undefined)
+      await clock.advance(10_000)
+      return promise
+    }
+    await soon(w.enqueue(mail('first')).result())
+    const handles: WorkHandle[] = []
+    for (const system of [w, producer]) {
+      await libraries['pg']!(`expired ${handles.length}`, async (tx) => {
+        const handle = system.enqueue(mail('ada'), { tx })
+        handles.push(handle)
+        await soon(handle.accepted())
+      })
+    }
+    await clock.advance(60_000)
+    // Records go when something else is written.
+    await soon(w.enqueue(mail('another')).result())
+    for (const handle of handles) await expect(soon(handle.result())).rejects.toMatchObject({ code: 'RESULT_EXPIRED' })
+    await soon(w.stop())
     await schemas.close(own)
   })
 })

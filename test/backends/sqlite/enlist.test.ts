@@ -1,7 +1,8 @@
 import Database from 'better-sqlite3'
 import { afterEach, describe, expect, it } from 'vitest'
 import { sqliteBackend } from '../../../src/backends/sqlite/index.js'
-import { createWork, defineWork, memoryBackend } from '../../../src/index.js'
+import { createWork, defineWork, memoryBackend, type WorkHandle } from '../../../src/index.js'
+import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { temporaryFile } from './open-file.js'
 
 const closing: (() => Promise<void> | void)[] = []
@@ -12,10 +13,11 @@ afterEach(async () => {
 const mail = defineWork('mail', async (to: string, ctx) => ctx.result(`sent to ${to}`))
 
 /** A user's program: its own tables, and a work system in the same file. */
-async function program() {
+async function program(options: { clock?: FakeClock; keepSuccess?: number; autoStart?: boolean } = {}) {
   const file = temporaryFile()
-  const backend = sqliteBackend({ file })
-  const work = createWork({ backend, work: [mail] as const })
+  const { clock } = options
+  const backend = sqliteBackend({ file, ...(clock === undefined ? {} : { clock }) })
+  const work = createWork({ backend, work: [mail] as const, ...options })
   closing.push(
     () => backend.close(),
     () => work.stop(),
@@ -58,6 +60,56 @@ describe("work enqueued in the user's own transaction", () => {
     expect(orders()).toEqual([])
     expect(await work.list()).toEqual([])
     expect(db.prepare('select count(*) from millrace_item where id = ?').pluck().get(ids[0])).toBe(0)
+  })
+
+  it('rejects a wait with NOT_STORED when the transaction was rolled back', async () => {
+    const { db, work } = await program()
+    const rolledBack = () => {
+      const made: WorkHandle[] = []
+      const order = db.transaction(() => {
+        made.push(work.enqueue(mail('ada'), { tx: db }))
+        throw new Error('no stock')
+      })
+      expect(order).toThrow('no stock')
+      return made[0]!
+    }
+    const notStored = { code: 'NOT_STORED', message: expect.stringContaining('was rolled back') }
+
+    const handle = rolledBack()
+    await expect(handle.result()).rejects.toMatchObject(notStored)
+    await expect(handle.group()).rejects.toMatchObject(notStored)
+    await expect(rolledBack()).rejects.toMatchObject(notStored)
+    expect(await handle.cancel()).toEqual({ kind: 'unknown' })
+    expect(await handle.progress()).toBeUndefined()
+    for await (const _ of handle.watchProgress()) expect.unreachable()
+  })
+
+  it('rejects a wait with RESULT_EXPIRED when it was stored, ended and was removed', async () => {
+    const clock = new FakeClock()
+    const { db, work, backend } = await program({ clock, keepSuccess: 1_000 })
+    const expired = { code: 'RESULT_EXPIRED' }
+    const committed = () => db.transaction(() => ({ handle: work.enqueue(mail('ada'), { tx: db }) }))().handle
+    const until = async <T>(promise: Promise<T>): Promise<T> => {
+      promise.catch(() => undefined)
+      await clock.advance(10_000)
+      return promise
+    }
+    const [seen, unseen] = [committed(), committed()]
+    expect(await until(seen.result())).toBe('sent to ada')
+    await clock.advance(60_000)
+    // Records go when something else is written.
+    await until(work.enqueue(mail('bob')).result())
+    for (const handle of [seen, unseen]) await expect(until(handle.result())).rejects.toMatchObject(expired)
+
+    // This process would have kept it for a day; the one that ran it did not.
+    const producer = createWork({ backend, clock, work: [mail] as const, autoStart: false })
+    const handle = db.transaction(() => ({ handle: producer.enqueue(mail('cyd'), { tx: db }) }))().handle
+    await clock.advance(60_000)
+    await until(work.enqueue(mail('dan')).result())
+    await expect(until(handle.result())).rejects.toMatchObject(expired)
+    const stopped = work.stop()
+    await clock.advance(10_000)
+    await stopped
   })
 
   it('takes the transaction down with it when it cannot be accepted', async () => {
