@@ -1,5 +1,5 @@
 import type { At } from '../core/time.js'
-import type { Envelope } from './item.js'
+import type { Envelope, EnvelopeHead } from './item.js'
 
 /**
  * Reads a body as an envelope. Anything that is a JSON object with string `id`, `type`, `groupId` and `input` is one, also
@@ -43,6 +43,11 @@ export function redriven(envelope: Envelope, now: At, startAt: At): Envelope {
   const { deadline, ...kept } = envelope
   const next = { ...kept, attempt: 1, queueAt: now, startAt, redrives: (envelope.redrives ?? 0) + 1 }
   return deadline === undefined || deadline <= now ? next : { ...next, deadline }
+}
+
+/** Its deadline has passed: it is to be ended, and not to run. */
+export function isExpired({ deadline }: Pick<EnvelopeHead, 'deadline'>, now: At): boolean {
+  return deadline !== undefined && now > deadline
 }
 
 const isText = (value: unknown): boolean => typeof value === 'string'
