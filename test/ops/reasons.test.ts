@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { SeenWorker } from '../../src/ops/alive.js'
 import { type ExplainFacts, explain } from '../../src/ops/explain.js'
 import { pauseOf } from '../../src/ops/pause-log.js'
 import type { DeadEnding } from '../../src/ports/item.js'
 import type { ItemView } from '../../src/ports/ledger.js'
+import type { SeenWorker } from '../../src/work/alive.js'
 
 const now = Date.UTC(2026, 0, 1, 12)
 const worker: SeenWorker = {
