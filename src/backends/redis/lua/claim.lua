@@ -41,6 +41,9 @@ local function is_sound(value)
   return true
 end
 
+-- As envelope.ts has it: what is beyond the limit is left out.
+local MOST_TAGS = 32
+
 -- Whatever was pushed as text becomes an item if it is an envelope; otherwise it is reported, and gone.
 local function adopt(queue, max)
   if call('EXISTS', MPRIORITIES .. queue, MLATER .. queue, MLEASES .. queue) == 0 then return end
@@ -64,7 +67,7 @@ local function adopt(queue, max)
       if type(e.tags) == 'table' and #e.tags > 0 then
         extra.tg = {}
         for _, tag in ipairs(e.tags) do
-          if type(tag) == 'string' then extra.tg[#extra.tg + 1] = tag end
+          if #extra.tg < MOST_TAGS and type(tag) == 'string' then extra.tg[#extra.tg + 1] = tag end
         end
       end
       local priority = type(e.priority) == 'number' and e.priority or m[2]

@@ -230,7 +230,7 @@ export const roomClauses = clausesOn<LedgerBench>()({
   'ledger: a deadline that a redrive drops is dropped everywhere': {
     law: 'A redriven item whose deadline had passed has none any more: it comes by its type alone.',
     look: 'whether the index of deadlines follows the envelope when an item is reopened.',
-    needs: [...needs, 'inspect'],
+    needs: [...needs, 'redrive and erase'],
     async run(bench) {
       const { ledger, time } = bench
       const made = item(bench, 'u:1', { type: 'u', deadline: time.clock.now() + time.ms(2) })
