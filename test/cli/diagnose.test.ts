@@ -120,7 +120,7 @@ describe('each thing that can be wrong', () => {
     expect(findings).toMatchObject([
       {
         text:
-          '2 open items of type "other" on queue "default" (ready for 2 h), and no live worker there handles that type. ' +
+          '2 open items of type "other" on queue "default" (the oldest ready for 2 h), and no live worker there handles that type. ' +
           'Alive there: host-1 (worker w-1, types "charge").',
         remedy:
           'Start a worker that has "other" in its `work` list. Otherwise cancel them, or start a worker with unknownTypeTimeout: ' +

@@ -100,17 +100,16 @@ describe.each(NATIVE)('an item whose type no live worker knows, on %s ports', (g
     expect(await statuses()).toEqual(['pending', 'pending', 'dead'])
   })
 
-  it('is ended in bounded steps, however many there are', async () => {
+  it.each([
+    ['its deadline', { timeout: 1_000 }, {}],
+    ['unknownTypeTimeout', {}, { unknownTypeTimeout: 1_000 }],
+  ])('is ended by %s in bounded steps, however many there are', async (_, ofItem, ofSystem) => {
     const ghost = defineWork('ghost', (_: number, ctx) => ctx.void())
     const { w, another, until, clock, dead } = world(ground, { work: [ghost], autoStart: false })
-    await until(
-      w.enqueueMany(
-        numbers(700).map((n) => ghost(n)),
-        { timeout: 1_000 },
-      ),
-    )
+    const works = numbers(700).map((n) => ghost(n))
+    await until(w.enqueueMany(works, ofItem))
     await clock.advance(2_000)
-    another({})
+    another(ofSystem)
     await clock.advance(3_000)
     expect(await dead()).toBe(700)
   })

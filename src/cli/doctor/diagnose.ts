@@ -164,7 +164,7 @@ function handled(rows: readonly OverviewRow[], alive: readonly WorkerReport[]): 
     return [
       {
         code: 'type-unhandled',
-        text: `${counted(open, 'open item')} of type "${type}" on queue "${queue}"${oldestText(oldestWaitMs)}, and no live worker there handles that type. ${aliveText(serving)}`,
+        text: `${counted(open, 'open item')} of type "${type}" on queue "${queue}"${oldestText(oldestWaitMs, open)}, and no live worker there handles that type. ${aliveText(serving)}`,
         remedy: unhandledRemedy(type, open === 1 ? 'it' : 'them'),
         command: ['cancel', `type:${type}`, `queue:${queue}`, '--dry-run'],
       },
@@ -178,8 +178,10 @@ function handled(rows: readonly OverviewRow[], alive: readonly WorkerReport[]): 
 }
 
 /** For how long the oldest of them could have run. */
-function oldestText(oldestWaitMs: Ms | undefined): string {
-  return oldestWaitMs === undefined ? '' : ` (ready for ${durationText(oldestWaitMs)})`
+function oldestText(oldestWaitMs: Ms | undefined, open: number): string {
+  return oldestWaitMs === undefined
+    ? ''
+    : ` (${open === 1 ? '' : 'the oldest '}ready for ${durationText(oldestWaitMs)})`
 }
 
 /** What several workers say alike is told once. */
