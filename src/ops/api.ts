@@ -289,7 +289,7 @@ export type FindingCode =
   | 'group-count'
   /** No live worker looks at its queue. */
   | 'no-worker'
-  /** No live worker of its queue knows its type. */
+  /** No live worker of its queue handles its type. */
   | 'unknown-type'
 
 /** One thing that breaks the liveness invariant. */

@@ -2,11 +2,12 @@ import type { At } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
 import type { Hold } from '../ports/item.js'
 import type { GateView, ItemView } from '../ports/ledger.js'
+import { isAlive, runs, type SeenWorker } from '../work/alive.js'
 import { cancelReason } from '../work/cancel-text.js'
-import { isAlive, runs, type SeenWorker } from './alive.js'
 import { durationText, instantText } from './duration-text.js'
 import { stateOf } from './item-line.js'
 import type { PauseAct } from './pause-log.js'
+import { aliveText, unhandledRemedy } from './unhandled.js'
 
 /** Why an item does not run, as a word that programs can compare. */
 export type ReasonCode =
@@ -115,7 +116,11 @@ function dead({ ending, class: of, error, endAt, envelope }: ItemView, now: At):
     case 'expired':
       return { code: 'dead', text, remedy: 'Redrive it if it is still wanted; its deadline is then dropped.' }
     case 'unroutable':
-      return { code: 'dead', text, remedy: `Deploy a worker that knows the type "${envelope.type}", then redrive it.` }
+      return {
+        code: 'dead',
+        text,
+        remedy: `Start a worker that has "${envelope.type}" in its \`work\` list, then redrive it.`,
+      }
     case 'crashed':
       return { code: 'dead', text, remedy: 'Its runs took their process down. Find out why before you redrive it.' }
     default:
@@ -329,10 +334,22 @@ function handlers({ workers, now }: ExplainFacts, view: ItemView): Reason[] {
   return [
     {
       code: 'unknown-type',
-      text: `Type "${type}" is known to no live worker of queue "${queue}" (${serving.length} seen).`,
-      remedy: `Deploy a worker that has "${type}" in its \`work\` list.`,
+      text: `No live worker of queue "${queue}" handles type "${type}"${readyText(view, now)}. ${aliveText(serving)}`,
+      remedy: `${unhandledRemedy(type, 'it')}${endText(view, now)}`,
     },
   ]
+}
+
+/** Since when it could have run. */
+function readyText({ status, hold, dueAt }: ItemView, now: At): string {
+  if (status !== 'pending' || hold !== undefined || dueAt === undefined || dueAt > now) return ''
+  return `: it has waited since ${instantText(dueAt)}, ${durationText(now - dueAt)} ago, and stays where it is`
+}
+
+/** What ends it though no worker handles it. */
+function endText({ envelope: { deadline } }: ItemView, now: At): string {
+  if (deadline === undefined || deadline <= now) return ''
+  return ` At its deadline, ${instantText(deadline)}, it ends as expired.`
 }
 
 function waiting(view: ItemView, now: At): Reason {

@@ -1,7 +1,7 @@
 import type { At, Ms } from '../core/time.js'
 import type { Counted, Flow, PausedNames } from '../ports/ledger.js'
 import { ITEM_STATE_WORDS, type ItemStateWord } from '../ports/words.js'
-import { isAlive, runs, type SeenWorker } from './alive.js'
+import { isAlive, runs, type SeenWorker } from '../work/alive.js'
 import type { Overview, OverviewRow } from './api.js'
 import type { Desk } from './desk.js'
 import { workerReport } from './workers.js'

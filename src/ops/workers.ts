@@ -1,6 +1,6 @@
 import type { At } from '../core/time.js'
 import type { ItemView } from '../ports/ledger.js'
-import { isAlive, type SeenWorker } from './alive.js'
+import { isAlive, type SeenWorker } from '../work/alive.js'
 import type { WorkerReport } from './api.js'
 import type { Desk } from './desk.js'
 

@@ -1,5 +1,8 @@
 import type { At } from '../core/time.js'
-import type { Envelope } from './item.js'
+import type { Envelope, EnvelopeHead } from './item.js'
+
+/** Each tag is an entry of an index, written with the item. */
+export const MOST_TAGS = 32
 
 /**
  * Reads a body as an envelope. Anything that is a JSON object with string `id`, `type`, `groupId` and `input` is one, also
@@ -21,6 +24,9 @@ export function envelopeOf(read: Record<string, unknown>): Envelope | undefined 
   read['attempt'] = Math.max(1, Math.floor(numberOr(read['attempt'], 1)))
   read['priority'] = numberOr(read['priority'], 0)
   for (const [name, fits] of OPTIONAL) if (name in read && !fits(read[name])) delete read[name]
+  const tags = read['tags'] as readonly string[] | undefined
+  // Who pushes a body by hand is told of no limit: what is beyond it is left out.
+  if (tags !== undefined && tags.length > MOST_TAGS) read['tags'] = tags.slice(0, MOST_TAGS)
   // Every named field was checked above; the rest is `unknown` in the type as well.
   return read as Envelope
 }
@@ -43,6 +49,11 @@ export function redriven(envelope: Envelope, now: At, startAt: At): Envelope {
   const { deadline, ...kept } = envelope
   const next = { ...kept, attempt: 1, queueAt: now, startAt, redrives: (envelope.redrives ?? 0) + 1 }
   return deadline === undefined || deadline <= now ? next : { ...next, deadline }
+}
+
+/** Its deadline has passed: it is to be ended, and not to run. */
+export function isExpired({ deadline }: Pick<EnvelopeHead, 'deadline'>, now: At): boolean {
+  return deadline !== undefined && now > deadline
 }
 
 const isText = (value: unknown): boolean => typeof value === 'string'

@@ -13,6 +13,9 @@ export interface ClaimAsk {
    * What the worker can run, and how much of it: an item counts against the room that names its type, and what no room
    * names stays where it is. A type stands in at most one room. Absent: any type. A plain queue delivers anything: over plain
    * ports rooms are not kept, and the engine gives back what it has no room for.
+   *
+   * A ready item whose deadline has passed needs no room, since it is ended and not run: with rooms, such items come first,
+   * whatever their type, by deadline and arrival, as far as `max` goes. So a deadline also ends what no live worker knows.
    */
   readonly rooms?: readonly Room[]
   readonly leaseMs: Ms

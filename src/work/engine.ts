@@ -1,7 +1,7 @@
 import { keepAlive } from '../core/keep-alive.js'
 import { OptionTypeError } from '../core/options.js'
 import { unreachable } from '../core/unreachable.js'
-import type { Claimed } from '../ports/item.js'
+import type { Claimed, DeadEnding } from '../ports/item.js'
 import type { ItemView } from '../ports/ledger.js'
 import type { OpenedLedger } from '../ports/native.js'
 import type { Ports } from '../ports/ports.js'
@@ -44,10 +44,11 @@ export class Engine {
 
   constructor(o: ResolvedSystemOptions, ports: Ports, opened: OpenedLedger, registry: Registry) {
     this.#s = new Shared(o, ports, opened, registry)
-    this.controls = new Controls(this.#s, (view, error, closed) => this.#cancelled(view, error, closed))
+    this.controls = new Controls(this.#s, (view, error, closed) => this.#endedUnrun(view, 'cancelled', error, closed))
     this.#waiting = new Waiting(this.#s, this.controls)
     this.#loop = new WorkLoop(this.#s, {
       settled: (delivery, settling) => this.#settled(delivery, settling),
+      endedUnrun: (view, error, closed) => this.#endedUnrun(view, 'unroutable', error, closed),
       closed: (group) => this.#closed(group),
       moved: () => this.#holdProcess(),
     })
@@ -188,9 +189,9 @@ export class Engine {
     this.#holdProcess()
   }
 
-  /** It was waiting, and a cancel of ours ended it. */
-  #cancelled({ envelope }: ItemView, error: string, closed: readonly ClosedGroup[]): void {
-    this.#s.saw(envelope, { status: 'dead', error, ending: 'cancelled', endAt: this.#s.now() })
+  /** It was waiting, and this system ended it: by a cancel, or because no worker knows its type. */
+  #endedUnrun({ envelope }: ItemView, ending: DeadEnding, error: string, closed: readonly ClosedGroup[]): void {
+    this.#s.saw(envelope, { status: 'dead', error, ending, endAt: this.#s.now() })
     this.#waiting.itemEnded(envelope.id, { error })
     for (const group of closed) this.#closed(group)
     this.#holdProcess()

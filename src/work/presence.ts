@@ -16,6 +16,7 @@ export class Presence {
   readonly #clock: Clock
   readonly #onError: (error: unknown) => void
   #toldMs = Number.NEGATIVE_INFINITY
+  #toldTypes: readonly string[] = []
   #telling: Promise<unknown> = Promise.resolve()
   #hasBegun = false
 
@@ -30,9 +31,13 @@ export class Presence {
   /** A look at the queues is over. */
   looked(nowMs: Ms): void {
     // Where nobody can ask for workers, nobody needs to tell of them.
-    if (this.#ledger.inspect === undefined || nowMs - this.#toldMs < EVERY_MS) return
+    if (this.#ledger.inspect === undefined) return
+    const me = this.#told()
+    // A type that it has learnt is told at once: until then its items seem to be known to no worker.
+    if (nowMs - this.#toldMs < EVERY_MS && me.types === this.#toldTypes) return
     this.#toldMs = nowMs
-    this.#telling = this.#ledger.extend([], this.#leaseMs, this.#told()).catch(this.#onError)
+    this.#toldTypes = me.types
+    this.#telling = this.#ledger.extend([], this.#leaseMs, me).catch(this.#onError)
   }
 
   /** From here on heartbeats may tell of this process. */

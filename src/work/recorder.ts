@@ -7,6 +7,7 @@ import { EventDesk } from './event-desk.js'
 import type { WorkEvent } from './events.js'
 import { Meters, type TypeMeters } from './meters.js'
 import type { Registry } from './registry.js'
+import { UNKNOWN_TYPE } from './settle.js'
 import type { ResolvedSystemOptions } from './system-options.js'
 import type { WorkSettling } from './work-settling.js'
 
@@ -127,6 +128,21 @@ export class Recorder {
     if (this.#events.hasListeners) this.#events.emit({ kind: 'cancelled', ...ofItem(item), reason, at })
   }
 
+  /** An item that was waiting ended, because no worker knows its type. */
+  unrouted(item: EnvelopeHead, error: string, at: At): void {
+    countDead(this.#meters.of(item.type), item, at, at)
+    if (!this.#events.hasListeners) return
+    this.#events.emit({
+      kind: 'failed',
+      ...ofItem(item),
+      error,
+      class: 'poison',
+      rule: UNKNOWN_TYPE,
+      willRetry: false,
+      at,
+    })
+  }
+
   groupDone(groupId: string, result: unknown, at: At): void {
     if (this.#events.hasListeners) this.#events.emit({ kind: 'group-done', groupId, result, at })
   }
@@ -142,10 +158,9 @@ function count(meters: TypeMeters, { ran, told }: WorkSettling, at: At): void {
       meters.lastSucceeded.set(at)
       break
     case 'dead':
-      meters.failed.inc()
-      meters.lastFailed.set(at)
+      countDead(meters, envelope, ran.endedAt, at)
       if (ran.outcome.kind === 'threw') meters.errorTime.observe(tookMs)
-      break
+      return
     case 'retried':
       meters.retried.inc()
       return
@@ -164,8 +179,18 @@ function count(meters: TypeMeters, { ran, told }: WorkSettling, at: At): void {
     default:
       unreachable(told)
   }
-  meters.totalTime.observe(Math.max(0, ran.endedAt - envelope.queueAt))
-  meters.attempts.observe(envelope.attempt)
+  countEnded(meters, envelope, ran.endedAt)
+}
+
+function countDead(meters: TypeMeters, item: EnvelopeHead, endedAt: At, at: At): void {
+  meters.failed.inc()
+  meters.lastFailed.set(at)
+  countEnded(meters, item, endedAt)
+}
+
+function countEnded(meters: TypeMeters, { queueAt, attempt }: EnvelopeHead, at: At): void {
+  meters.totalTime.observe(Math.max(0, at - queueAt))
+  meters.attempts.observe(attempt)
 }
 
 function eventOf({ ran, told, value }: WorkSettling, at: At): WorkEvent | undefined {

@@ -1,5 +1,6 @@
 import { getDefaultRetryOptions } from '../core/retry-defaults.js'
 import type { At, Ms } from '../core/time.js'
+import { isExpired } from '../ports/envelope.js'
 import type { Claimed } from '../ports/item.js'
 import { DEPENDENCY_TYPE } from './dependency.js'
 import type { Outcome } from './outcome.js'
@@ -25,15 +26,22 @@ export type Route =
 
 const RUN: Route = Object.freeze({ kind: 'run' })
 
+/**
+ * What this process can do with a type. `unknown` items may be anywhere on a plain queue, and go round until too many processes
+ * have given them back; native backends hand out an unknown type only to be ended, and otherwise leave it in its place.
+ */
+export type Known = 'known' | 'unknown' | 'not asked for'
+
 /** The part of routing that depends on the item alone. */
-export function route(item: Claimed, isKnownType: boolean, now: At): Route {
+export function route(item: Claimed, known: Known, now: At): Route {
   const { envelope } = item
   if (item.cancelled !== undefined) {
     return { kind: 'end', outcome: { kind: 'cancelled', why: item.cancelled, hasRun: false } }
   }
-  if (envelope.deadline !== undefined && now > envelope.deadline) return { kind: 'end', outcome: { kind: 'expired' } }
+  if (isExpired(envelope, now)) return { kind: 'end', outcome: { kind: 'expired' } }
   const attempts = envelope.retry?.attempts ?? getDefaultRetryOptions().attempts
-  if (!isKnownType) {
+  if (known === 'not asked for') return { kind: 'back', afterMs: UNKNOWN_TYPE_MS }
+  if (known === 'unknown') {
     // By attempts, as an envelope may come from elsewhere with its tries used up; and by deliveries, which put-backs count.
     if (envelope.attempt >= attempts || item.deliveries >= Math.max(attempts, UNKNOWN_TYPE_DELIVERIES)) {
       return { kind: 'end', outcome: { kind: 'unroutable', error: `unknown work type: ${envelope.type}` } }

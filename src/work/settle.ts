@@ -6,7 +6,7 @@ import { endingFingerprint } from '../core/fingerprint.js'
 import { getDefaultRetryOptions } from '../core/retry-defaults.js'
 import type { At, Ms } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
-import type { Attempt, DeadEnding } from '../ports/item.js'
+import type { Attempt, DeadEnding, EnvelopeHead } from '../ports/item.js'
 import type { Effect, Settlement } from '../ports/settlement.js'
 import { cancelText } from './cancel-text.js'
 import type { Outcome, Ran } from './outcome.js'
@@ -47,6 +47,9 @@ export interface Settled {
   readonly told: Told
 }
 
+/** The rule by which an item is dead whose type is unknown. */
+export const UNKNOWN_TYPE = 'unknown-type'
+
 /** The error text of an item whose deadline passed. */
 const DEADLINE_EXCEEDED = 'deadline exceeded'
 
@@ -77,7 +80,7 @@ export function settle(ran: Ran, keep: Retention, now: At, random: Random): Sett
         rule: 'crash-limit',
       })
     case 'unroutable':
-      return dead(ran, keep, [], { ending: 'unroutable', error: outcome.error, class: 'poison', rule: 'unknown-type' })
+      return dead(ran, keep, [], { ending: 'unroutable', error: outcome.error, class: 'poison', rule: UNKNOWN_TYPE })
     case 'unreadable':
       return dead(ran, keep, [], { ending: 'aborted', error: outcome.error, class: 'poison', rule: outcome.rule })
     default:
@@ -151,7 +154,7 @@ function threw(
 }
 
 function expired(ran: Ran, keep: Retention, effects: Effect[]): Settled {
-  park(ran, keep, effects, 'expired', 'retryable', DEADLINE_EXCEEDED)
+  park(ran.item.envelope, keep, effects, 'expired', 'retryable', DEADLINE_EXCEEDED)
   return settled(ran, effects, { kind: 'expired', error: DEADLINE_EXCEEDED })
 }
 
@@ -163,7 +166,7 @@ function cancelled(
 ): Settled {
   const error = cancelText(why)
   const effects: Effect[] = hasRun ? [recordAttempt(ran)] : []
-  park(ran, { ...keep, deadMs: keep.successMs }, effects, 'cancelled', 'retryable', error)
+  park(ran.item.envelope, { ...keep, deadMs: keep.successMs }, effects, 'cancelled', 'retryable', error)
   return settled(ran, effects, { kind: 'cancelled', error, why })
 }
 
@@ -173,19 +176,25 @@ function dead(
   effects: Effect[],
   how: Omit<Extract<Told, { kind: 'dead' }>, 'kind'>,
 ): Settled {
-  park(ran, keep, effects, how.ending, how.class, how.error)
+  park(ran.item.envelope, keep, effects, how.ending, how.class, how.error)
   return settled(ran, effects, { kind: 'dead', ...how })
 }
 
+/** Ends an item that waits and that no worker handles. Guarded by its status: what a worker has claimed meanwhile runs. */
+export function unrouted(envelope: EnvelopeHead, error: string, keep: Retention): Settlement {
+  const effects: Effect[] = []
+  park(envelope, keep, effects, 'unroutable', 'poison', error)
+  return { guard: { by: 'status', id: envelope.id, in: ['pending'] }, effects }
+}
+
 function park(
-  ran: Ran,
+  envelope: EnvelopeHead,
   keep: Retention,
   effects: Effect[],
   ending: DeadEnding,
   failureClass: FailureClass,
   error: string,
 ): void {
-  const { envelope } = ran.item
   const { id, type } = envelope
   // What no failed run tells of is grouped by how it ended. A cancelled one is nobody's failure.
   const isTold =

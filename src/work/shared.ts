@@ -77,6 +77,9 @@ export class Shared {
   readonly #known: KnownStates | undefined
   #isCommitReported = false
   readonly #time: BackendTime
+  /** What heartbeats tell, made anew only when a type was learnt. */
+  #told: Worker
+  #toldSize: number
 
   constructor(o: ResolvedSystemOptions, ports: Ports, opened: OpenedLedger, registry: Registry) {
     this.o = o
@@ -95,9 +98,10 @@ export class Shared {
       version: VERSION,
       types: registry.types,
       queues: [...new Set(queues)],
-      // Made once: heartbeats only add the lead of the clock.
       settings: workerSettings(o, this.rules),
     })
+    this.#told = this.worker
+    this.#toldSize = registry.size
     this.turns = new Turns(o.clock)
     this.heldRoom = new HeldRoom(o.maxUnsent)
     this.doers = new Doers(o.doer, o.concurrency, registry)
@@ -141,13 +145,18 @@ export class Shared {
     this.#known = opened.ledger.inspect === undefined ? new KnownStates(o.maxStates) : undefined
   }
 
-  /** This process as its next heartbeat tells of it. Nobody else can say how its clock goes. */
+  /** This process as its next heartbeat tells of it: with the types that it has learnt, and how its clock goes. */
   told(): Worker {
+    const { registry, rules, o } = this
+    if (registry.size !== this.#toldSize) {
+      this.#toldSize = registry.size
+      this.#told = { ...this.worker, types: registry.types, settings: workerSettings(o, rules) }
+    }
     const clock = this.#time.lead()
-    const { settings } = this.worker
+    const { settings } = this.#told
     return clock === undefined || settings === undefined
-      ? this.worker
-      : { ...this.worker, settings: { ...settings, clock } }
+      ? this.#told
+      : { ...this.#told, settings: { ...settings, clock } }
   }
 
   /** The backend's time, as far as it is known. */

@@ -124,6 +124,12 @@ export interface WorkSystemOptions {
   readonly maxUnsent?: number
   /** How long `stop` lets running work go on; then signals fire, and handlers have 500 ms to obey. Default 5000. */
   readonly stopDrain?: Ms
+  /**
+   * Dead-letters an item (ending `unroutable`) that has been ready for this long while no live worker handles its type. Choose it
+   * longer than a deploy takes. Default: such items wait until a worker handles them, their deadline passes, or they are
+   * cancelled. Only on backends that know their workers: memory, SQLite, Postgres and Redis.
+   */
+  readonly unknownTypeTimeout?: Ms
   /** How many states of ended work `list()` remembers where the backend cannot tell. Default 10 000. */
   readonly maxStates?: number
   /** Keeps the process alive for as long as the system runs (true) or never (false). Default: while work is owed. */
@@ -172,6 +178,7 @@ const NAMES = [
   'keepDead',
   'maxUnsent',
   'stopDrain',
+  'unknownTypeTimeout',
   'maxStates',
   'keepAlive',
   'work',
@@ -199,6 +206,8 @@ export interface ResolvedSystemOptions {
   readonly keep: Retention
   readonly maxUnsent: number
   readonly stopDrain: Ms
+  /** Undefined: never. */
+  readonly unknownTypeTimeout: Ms | undefined
   readonly maxStates: number
 }
 
@@ -252,6 +261,10 @@ export function resolveSystemOptions(options: WorkSystemOptions | undefined): Re
     keep: Object.freeze({ successMs: ms('keepSuccess', DAY_MS), deadMs: ms('keepDead', 30 * DAY_MS) }),
     maxUnsent: integerOption('createWork.maxUnsent', given.maxUnsent, { min: 1, default: 10_000 }),
     stopDrain: ms('stopDrain', 5_000),
+    unknownTypeTimeout:
+      given.unknownTypeTimeout === undefined
+        ? undefined
+        : numberOption('createWork.unknownTypeTimeout', given.unknownTypeTimeout, { default: 0, above: 0 }),
     maxStates: integerOption('createWork.maxStates', given.maxStates, { min: 1, default: 10_000 }),
   })
 }

@@ -2,7 +2,7 @@ import type { Doer } from '../core/doer/doer.js'
 import { MillraceError } from '../core/error.js'
 import type { At, Maybe, Ms } from '../core/time.js'
 import type { Claimed } from '../ports/item.js'
-import type { ClaimReply } from '../ports/ledger.js'
+import type { ClaimReply, ItemView } from '../ports/ledger.js'
 import type { ClosedGroup } from '../ports/settlement.js'
 import { ledgerFeed } from '../source/ledger-feed.js'
 import type { Deliveries, Delivery } from '../source/loop/delivery.js'
@@ -25,6 +25,7 @@ import type { Shared } from './shared.js'
 import { statesOf } from './states.js'
 import { hintsOf } from './submitter.js'
 import { Suspects } from './suspects.js'
+import { UnknownTypes } from './unknown-types.js'
 import { Unwritten } from './unwritten.js'
 import type { WorkSettling } from './work-settling.js'
 
@@ -46,6 +47,8 @@ const STOP_GRACE_MS = 500
 /** What the loop tells the system it belongs to. */
 export interface WorkLoopEvents {
   settled(delivery: Delivery<Claimed>, settling: WorkSettling): void
+  /** An item that waited has ended as unroutable, with this error, and these groups with it. */
+  endedUnrun(view: ItemView, error: string, closed: readonly ClosedGroup[]): void
   /** A group closed without a settlement of ours: what a dead process had begun was completed. */
   closed(group: ClosedGroup): void
   /** A look at the queues is over, or something left: what is owed may have changed. */
@@ -73,6 +76,9 @@ export class WorkLoop {
   readonly #suspects: Suspects
   readonly #places = new WeakMap<Claimed, Place>()
   #directRun: Promise<unknown> | undefined
+  /** The backend's time at the last claim. */
+  #repliedAt: At = Number.NEGATIVE_INFINITY
+  readonly #unknownTypes: UnknownTypes | undefined
 
   constructor(shared: Shared, events: WorkLoopEvents) {
     const { o } = shared
@@ -118,6 +124,7 @@ export class WorkLoop {
       started: (delivery, at) => this.#started(delivery, at),
     })
     this.#suspects = new Suspects(shared)
+    this.#unknownTypes = UnknownTypes.of(shared, (view, error, closed) => events.endedUnrun(view, error, closed))
     this.#unwritten = new Unwritten(o.visibility)
     this.#feed = this.#withRedrive(
       ledgerFeed<WorkSettling>({
@@ -206,6 +213,7 @@ export class WorkLoop {
     this.#controls.close()
     this.#backlog.behind(false)
     this.#delay.close()
+    await this.#unknownTypes?.stop()
     await this.#presence.left()
   }
 
@@ -218,7 +226,7 @@ export class WorkLoop {
     const [first] = deliveries
     const def = this.#s.registry.find(first.item.envelope.type)
     if (deliveries.length === 1 || def?.batch === undefined) return this.#execute(first, stopping)
-    const ends = deliveries.map((delivery) => this.#end(delivery, true))
+    const ends = deliveries.map((delivery) => this.#end(delivery))
     const able = deliveries.filter((_, i) => ends[i] === undefined)
     const areMarked = await Promise.all(able.map((delivery) => this.#suspects.mark(delivery)))
     const running = able.filter((_, i) => areMarked[i])
@@ -240,7 +248,7 @@ export class WorkLoop {
   async #outcome(delivery: Delivery<Claimed>, stopping: AbortSignal): Promise<WorkSettling> {
     const { type } = delivery.item.envelope
     const def = this.#s.registry.find(type)
-    const ended = this.#end(delivery, def !== undefined)
+    const ended = this.#end(delivery)
     if (ended !== undefined) return ended
     if (def !== undefined) {
       const isSuspect = delivery.item.lapses > 0
@@ -258,14 +266,22 @@ export class WorkLoop {
   }
 
   /** The settlement of a delivery that is not to run. */
-  #end(delivery: Delivery<Claimed>, isKnownType: boolean): WorkSettling | undefined {
+  #end(delivery: Delivery<Claimed>): WorkSettling | undefined {
     const kept = this.#unwritten.of(delivery.item)
     if (kept !== undefined) return kept.under(delivery.item)
     const ended = this.#ends.get(delivery)
     if (ended !== undefined) return this.#runner.ended(delivery, ended.outcome)
     // It may have waited for its turn: what was in time when it was fetched need not be any more.
-    const way = route(delivery.item, isKnownType, this.#s.now())
+    const way = this.#way(delivery.item)
     return way.kind === 'end' ? this.#runner.ended(delivery, way.outcome) : undefined
+  }
+
+  /** Where it goes by itself. Our own time may be a little behind that by which the backend found it expired. */
+  #way(item: Claimed): Route {
+    const { registry, ledger } = this.#s
+    const isKnown = registry.find(item.envelope.type) !== undefined
+    const known = isKnown ? 'known' : ledger.atomic ? 'not asked for' : 'unknown'
+    return route(item, known, Math.max(this.#s.now(), this.#repliedAt))
   }
 
   #admission(): DoerAdmission {
@@ -314,7 +330,7 @@ export class WorkLoop {
     // Its handler has run already: nothing but the outcome is left to be written.
     const kept = this.#unwritten.of(delivery.item)
     if (kept !== undefined) return { kind: 'end', outcome: kept.ran.outcome }
-    const way = route(delivery.item, registry.find(envelope.type) !== undefined, this.#s.now())
+    const way = this.#way(delivery.item)
     if (way.kind === 'end') this.#ends.set(delivery, way)
     const { accept } = o.given
     if (way.kind !== 'run' || accept === undefined) return way
@@ -363,6 +379,7 @@ export class WorkLoop {
 
   #heard(reply: ClaimReply, askedMs: Ms): void {
     this.#s.learnTime(reply.at, askedMs)
+    this.#repliedAt = reply.at
     this.#unwritten.claimed(askedMs)
     const tookMs = this.#s.o.clock.monotonic() - askedMs
     this.#s.window.claimed(
@@ -376,6 +393,7 @@ export class WorkLoop {
     for (const type of reply.crashed ?? []) this.#s.recorder.crashed(type)
     if (reply.removed !== undefined) this.#s.recorder.removed(reply.removed)
     this.#presence.looked(askedMs)
+    this.#unknownTypes?.looked(askedMs)
     this.#backlog.behind(reply.more)
     this.#events.moved()
   }

@@ -14,6 +14,7 @@ import {
 } from '../core/options.js'
 import { RETRY_HOOKS } from '../core/retry-defaults.js'
 import { checkRetryPolicy } from '../core/retry-policy.js'
+import { MOST_TAGS } from '../ports/envelope.js'
 import type { Queue } from '../ports/ports.js'
 import { isSchema } from './controls/input.js'
 import type { WorkEvent } from './events.js'
@@ -114,8 +115,6 @@ export function concurrencyOption<D extends number | undefined>(
   return integerOption(`${owner}.concurrency`, concurrency, { min: 1 })
 }
 
-/** Each tag is an entry of an index, written with the item. */
-const MOST_TAGS = 32
 const LONGEST_TAG = 256
 
 /** The options that are the same for a type and for one item of it. */

@@ -3,6 +3,7 @@ import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { postgresBackend } from '../../src/backends/postgres/index.js'
 import { redisBackend } from '../../src/backends/redis/index.js'
+import { postgresStacks } from '../../src/guild/stacks/index.js'
 
 const SECRET = 'hunter2-very-secret'
 
@@ -34,6 +35,7 @@ describe('an address that cannot be used', () => {
           listenConnectionString: `postgres://u:${SECRET}@h:x/db`,
         }),
     ],
+    ['a port that is none', () => postgresStacks({ connectionString: `postgres://user:${SECRET}@host:port/db` })],
   ])('is refused without its password: %s', (_name, make) => {
     expect(shownBy(make)).not.toContain(SECRET)
   })

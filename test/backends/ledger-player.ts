@@ -339,6 +339,7 @@ class Player {
     queue,
     priority,
     delayMs,
+    deadlineMs,
     waits,
     folds,
     isHeld,
@@ -348,6 +349,7 @@ class Player {
     const envelope = {
       ...this.#envelope(id, { type: TYPES[type]!, groupId, priority }),
       ...(waits ? { waiter: INBOX } : {}),
+      ...(deadlineMs === undefined ? {} : { deadline: this.#now + deadlineMs }),
     }
     const lease = { id, queue: QUEUES[queue]!, token: this.#unique('born'), fence: 1, until: this.#now + 30_000 }
     // Over plain ports nothing is born leased, and an enqueue is repeated as it was: it cannot be folded again.

@@ -16,6 +16,7 @@ export type Deed =
       readonly queue: number
       readonly priority: number
       readonly delayMs: number
+      readonly deadlineMs: number | undefined
       readonly waits: boolean
       /** It also folds a value into its group, on the newest version or on an old one. */
       readonly folds: 'no' | 'fresh' | 'old'
@@ -106,6 +107,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
       queue: small,
       priority: fc.integer({ min: -1, max: 1 }),
       delayMs,
+      deadlineMs: fc.constantFrom(undefined, undefined, 1500, 3500),
       waits: fc.boolean(),
       folds: fc.constantFrom('no', 'no', 'no', 'no', 'fresh', 'old'),
       isHeld: rarely,

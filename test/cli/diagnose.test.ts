@@ -113,6 +113,22 @@ describe('each thing that can be wrong', () => {
     ])
   })
 
+  it('says for how long work waits that no live worker handles, which workers are alive, and what to do', () => {
+    const rows = [row({ type: 'other', oldestWaitMs: 2 * HOUR })]
+    const workers = [worker(), worker({ id: 'w-2', isAlive: false, types: ['other'] })]
+    const { findings = [] } = diagnose(facts({ rows, workers })).find(({ name }) => name === 'handlers') ?? {}
+    expect(findings).toMatchObject([
+      {
+        text:
+          '2 open items of type "other" on queue "default" (the oldest ready for 2 h), and no live worker there handles that type. ' +
+          'Alive there: host-1 (worker w-1, types "charge").',
+        remedy:
+          'Start a worker that has "other" in its `work` list. Otherwise cancel them, or start a worker with unknownTypeTimeout: ' +
+          'it dead-letters what has waited for that long.',
+      },
+    ])
+  })
+
   it('comes with its remedy', () => {
     for (const { findings } of diagnose(facts({ workers: [], server: { at: AT + 9_000 } })))
       for (const { text, remedy } of findings) expect([text, remedy]).not.toContain('')

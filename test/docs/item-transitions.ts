@@ -8,7 +8,7 @@ import { type ItemStateWord, stateWord } from '../../src/ports/words.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 import { type Action, act } from '../../src/work/act.js'
 import type { Outcome } from '../../src/work/outcome.js'
-import { settle } from '../../src/work/settle.js'
+import { settle, unrouted } from '../../src/work/settle.js'
 import { submit, submitGate, submitHeld } from '../../src/work/submit.js'
 
 const HOUR = 3_600_000
@@ -200,6 +200,12 @@ const MOVES: Readonly<Record<string, Move>> = {
   },
   crashed: ends({ kind: 'crashed', crashes: 3 }),
   unroutable: ends({ kind: 'unroutable', error: 'unknown type' }),
+  unknownTypeTimeout: async (world) => {
+    const [view] = await world.ledger.read([ID])
+    if (view !== undefined && (await world.place()) === 'waiting') {
+      await world.commit(unrouted(view.envelope, 'unknown type', KEEP))
+    }
+  },
   unreadable: ends({ kind: 'unreadable', error: 'no JSON', rule: 'decode' }),
   cancel: person('cancel'),
   redrive: person('redrive'),

@@ -356,6 +356,25 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     }),
   },
   {
+    fault: 'what has expired waits for room like the rest',
+    caughtBy: 'ledger: what has expired is handed out whatever its type',
+    isPlayed: true,
+    of: (ledger) => ({
+      claim: async (ask) => {
+        const reply = await ledger.claim(ask)
+        if (ask.rooms === undefined) return reply
+        const known = ask.rooms.flatMap(({ types, max }) => (max > 0 ? types : []))
+        const isLate = ({ envelope: { type, deadline = Infinity } }: (typeof reply.items)[number]) =>
+          deadline < reply.at && !known.includes(type)
+        const back = reply.items.filter(isLate)
+        await ledger.commit(
+          back.map(({ lease }) => ({ guard: { by: 'lease', lease }, effects: [{ do: 'release', id: lease.id }] })),
+        )
+        return { ...reply, items: reply.items.filter((one) => !isLate(one)) }
+      },
+    }),
+  },
+  {
     fault: 'a put-back is counted as a lapse',
     caughtBy: 'ledger: a put-back spends neither attempt, lapse nor crash',
     isPlayed: true,

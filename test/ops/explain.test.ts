@@ -46,8 +46,10 @@ describe('explain', () => {
     const [reason] = await ops.explain(id)
     expect(codes(await ops.explain(id))).toEqual(['unknown-type'])
     expect(reason).toMatchObject({
-      text: 'Type "noop" is known to no live worker of queue "default" (1 seen).',
-      remedy: 'Deploy a worker that has "noop" in its `work` list.',
+      text: expect.stringMatching(
+        /^No live worker of queue "default" handles type "noop": it has waited since .+, 1 ms ago, and stays where it is\. Alive there: .+ \(worker .+, types "poison"\)\.$/,
+      ),
+      remedy: expect.stringContaining('Start a worker that has "noop" in its `work` list.'),
     })
     // It keeps its place for as long as that takes.
     await clock.advance(60_000)

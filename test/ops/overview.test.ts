@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { SeenWorker } from '../../src/ops/alive.js'
 import { namesOf, overviewOf } from '../../src/ops/overview.js'
+import type { SeenWorker } from '../../src/work/alive.js'
 
 const now = 1_000_000
 

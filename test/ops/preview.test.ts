@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { memoryBackend, PoisonError, RetryAfterError, WorkDelayError } from '../../src/index.js'
-import type { SeenWorker } from '../../src/ops/alive.js'
 import { openOps } from '../../src/ops/index.js'
 import { previewOf } from '../../src/ops/preview.js'
+import type { SeenWorker } from '../../src/work/alive.js'
 
 const now = Date.UTC(2026, 0, 1)
 const retry = { attempts: 3, base: 1_000, factor: 2, max: 30_000, jitter: 0.5 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { SeenWorker } from '../../src/ops/alive.js'
 import { type ExplainFacts, explain } from '../../src/ops/explain.js'
 import { pauseOf } from '../../src/ops/pause-log.js'
 import type { DeadEnding } from '../../src/ports/item.js'
 import type { ItemView } from '../../src/ports/ledger.js'
+import type { SeenWorker } from '../../src/work/alive.js'
 
 const now = Date.UTC(2026, 0, 1, 12)
 const worker: SeenWorker = {
@@ -88,6 +88,34 @@ describe('an item that could run', () => {
     const other = { workers: [{ ...worker, types: ['other'] }] }
     expect(codes(view(), other)).toEqual(['unknown-type'])
     expect(codes(view({ dueAt: now + 5_000 }), other)).toEqual(['scheduled', 'unknown-type'])
+  })
+
+  it('says since when no live worker handles it, which workers there are, what ends it, and what to do', () => {
+    const many = ['a', 'b', 'c', 'd', 'e', 'f']
+    const workers = [
+      { ...worker, types: ['@work/dependency', ...many] },
+      { ...worker, id: 'w-2', types: [] },
+      { ...worker, id: 'w-3', types: ['x'] },
+      { ...worker, id: 'w-4', types: ['y'] },
+      { ...worker, id: 'w-5', types: ['mail'], seenAt: now - 61_000 },
+      { ...worker, id: 'w-6', types: ['mail'], queues: ['bulk'] },
+    ]
+    expect(reasons(view({ head: { deadline: now + 60_000 } }), { workers })).toEqual([
+      {
+        code: 'unknown-type',
+        text:
+          'No live worker of queue "default" handles type "mail": it has waited since 2026-01-01 11:59:00Z, 1 m ago, and stays where it is. ' +
+          'Alive there: host-7 (worker w-1, types "a", "b", "c", "d", "e" and 1 more), host-7 (worker w-2, no types), ' +
+          'host-7 (worker w-3, types "x") and 1 more.',
+        remedy:
+          'Start a worker that has "mail" in its `work` list. Otherwise cancel it, or start a worker with unknownTypeTimeout: ' +
+          'it dead-letters what has waited for that long. At its deadline, 2026-01-01 12:01:00Z, it ends as expired.',
+      },
+    ])
+    // Before its time it does not wait for a worker.
+    expect(reasons(view({ dueAt: now + 5_000 }), { workers })[1]?.text).toMatch(
+      /^No live worker of queue "default" handles type "mail"\. /,
+    )
   })
 })
 
@@ -189,7 +217,7 @@ describe('an item that has ended', () => {
     ['aborted', /cannot succeed as it is/],
     ['expired', /deadline is then dropped/],
     ['crashed', /took their process down/],
-    ['unroutable', /Deploy a worker that knows the type "mail"/],
+    ['unroutable', /Start a worker that has "mail" in its `work` list, then redrive/],
   ])('as %s has the remedy for that', (ending, remedy) => {
     const [reason] = reasons(view({ status: 'dead', ending, class: 'poison', error: 'Error: x', endAt: now - 1_000 }))
     expect(reason).toMatchObject({ code: 'dead', remedy: expect.stringMatching(remedy) })

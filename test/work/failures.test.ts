@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { defineWork, PoisonError, RetryAbort, WorkDelayError } from '../../src/index.js'
+import { defineBatchWork, defineWork, PoisonError, RetryAbort, WorkDelayError } from '../../src/index.js'
 import { body, GROUNDS, mortal, PLAIN_GROUNDS, world } from './support.js'
 
 const circle: unknown[] = []
@@ -52,6 +52,25 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     const { w, until, events } = world(ground, { work: [bad] })
 
     await expect(until(w.enqueue(bad(null)).result())).rejects.toThrow('The result of work "bad" could not be encoded')
+    expect(calls).toBe(1)
+    expect(events.find(({ kind }) => kind === 'failed')).toMatchObject({ class: 'poison', willRetry: false })
+  })
+
+  it('is not tried again when its result of a batch can never be stored, and its mates complete', async () => {
+    let calls = 0
+    const both = defineBatchWork('both', {
+      size: 2,
+      maxWait: 1_000,
+      run: (inputs: readonly number[]) => {
+        calls += 1
+        return inputs.map((n) => (n === 1 ? circle : n))
+      },
+    })
+    const { w, until, events } = world(ground, { work: [both] })
+    const [bad, good] = [w.enqueue(both(1)), w.enqueue(both(2))]
+
+    expect(await until(good.result())).toBe(2)
+    await expect(until(bad.result())).rejects.toThrow('The result of work "both" could not be encoded')
     expect(calls).toBe(1)
     expect(events.find(({ kind }) => kind === 'failed')).toMatchObject({ class: 'poison', willRetry: false })
   })

@@ -258,23 +258,23 @@ describe('act', () => {
 
 describe('route', () => {
   it('expires before anything else', () => {
-    expect(route(claimed({ crashes: 9 }, { deadline: NOW - 1 }), false, NOW)).toEqual({
+    expect(route(claimed({ crashes: 9 }, { deadline: NOW - 1 }), 'unknown', NOW)).toEqual({
       kind: 'end',
       outcome: { kind: 'expired' },
     })
   })
 
   it('takes three crashes, and no fewer, for the doing of the item itself', () => {
-    expect(route(claimed({ crashes: 2 }), true, NOW).kind).toBe('run')
-    expect(route(claimed({ crashes: 3 }), true, NOW)).toMatchObject({ outcome: { kind: 'crashed', crashes: 3 } })
-    expect(route(claimed({ crashes: 3 }, { retry: { attempts: 10 } }), true, NOW).kind).toBe('run')
+    expect(route(claimed({ crashes: 2 }), 'known', NOW).kind).toBe('run')
+    expect(route(claimed({ crashes: 3 }), 'known', NOW)).toMatchObject({ outcome: { kind: 'crashed', crashes: 3 } })
+    expect(route(claimed({ crashes: 3 }, { retry: { attempts: 10 } }), 'known', NOW).kind).toBe('run')
   })
 
   it('puts an unknown type back for longer each time, and ends it in the end', () => {
-    const waits = [1, 2, 3, 11].map((deliveries) => route(claimed({ deliveries }), false, NOW))
+    const waits = [1, 2, 3, 11].map((deliveries) => route(claimed({ deliveries }), 'unknown', NOW))
 
     expect(waits).toEqual([5_000, 10_000, 20_000, 300_000].map((afterMs) => ({ kind: 'back', afterMs })))
-    expect(route(claimed({ deliveries: 12 }), false, NOW)).toMatchObject({ outcome: { kind: 'unroutable' } })
+    expect(route(claimed({ deliveries: 12 }), 'unknown', NOW)).toMatchObject({ outcome: { kind: 'unroutable' } })
   })
 })
 

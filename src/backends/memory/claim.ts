@@ -54,6 +54,7 @@ export function claimItems(book: Book, ask: ClaimAsk, time: Time): ClaimReply {
     claimFrom(book, queue, max, round)
     // The same claim, made again: with all the room that it came with.
     if (max > 0 && types?.size !== 0) more ||= hasDue || queue.nextReady(types) !== undefined
+    if (max > 0 && types !== undefined) more ||= queue.nextExpired(round.now) !== undefined
     nextDueAt = Math.min(nextDueAt, queue.nextDueAt() ?? nextDueAt)
   }
   book.sweep(round.now, SWEEP_STEP)
@@ -79,13 +80,25 @@ function typeOf(message: Message): string {
 function claimFrom(book: Book, queue: MessageQueue, max: number, round: Round): void {
   const wanted = round.items.length + max
   const { rooms, items } = round
+  if (rooms.types !== undefined) claimExpired(book, queue, wanted, round)
   while (items.length < wanted && round.passedOver < MAX_PASSED_OVER && !rooms.areFull) {
     const message = queue.nextReady(rooms.types)
     if (message === undefined) return
     const record = recordOf(book, queue, message, round)
-    if (record !== undefined) queue.sort(message, record.envelope.type)
+    if (record !== undefined) queue.sort(message, record.envelope)
     if (record === undefined || !rooms.take(record.envelope.type)) round.passedOver += 1
     else items.push(leaseOut(book, queue, message, record, round))
+  }
+}
+
+/** What has expired needs no room: whoever claims it ends it. */
+function claimExpired(book: Book, queue: MessageQueue, wanted: number, round: Round): void {
+  while (round.items.length < wanted && round.passedOver < MAX_PASSED_OVER) {
+    const message = queue.nextExpired(round.now)
+    if (message === undefined) return
+    const record = recordOf(book, queue, message, round)
+    if (record === undefined) round.passedOver += 1
+    else round.items.push(leaseOut(book, queue, message, record, round))
   }
 }
 

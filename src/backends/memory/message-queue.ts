@@ -1,6 +1,6 @@
 import type { At, Ms } from '../../core/time.js'
 import { unreachable } from '../../core/unreachable.js'
-import type { Envelope, Hold } from '../../ports/item.js'
+import type { Envelope, EnvelopeHead, Hold } from '../../ports/item.js'
 import { type Bytes, bytesOfBody } from './bytes.js'
 import type { DeadLetters } from './dead-letters.js'
 import { Lane } from './lane.js'
@@ -130,12 +130,18 @@ export class MessageQueue {
     return this.#ready.peek(types)
   }
 
+  /** The next of any type whose deadline has passed. */
+  nextExpired(now: At): Message | undefined {
+    return this.#ready.expired(now)
+  }
+
   /** Somebody has looked into the message: from now on it stands among those of its type. */
-  sort(message: Message, type: string): void {
+  sort(message: Message, { type, deadline }: EnvelopeHead): void {
     if (message.type === type) return
     const isReady = message.place === 'ready'
     if (isReady) this.#ready.remove(message)
     message.type = type
+    message.deadline = deadline
     if (isReady) this.#ready.add(message)
   }
 

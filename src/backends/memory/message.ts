@@ -53,6 +53,10 @@ export class Message {
   #content: string | Envelope
   /** The type of the item that it carries. Undefined: nobody has looked into it yet. */
   type: string | undefined
+  /** When the item that it carries expires, if it does and somebody has looked into it. */
+  deadline: At | undefined
+  /** Among the ready messages with a deadline. */
+  deadlineSlot = NO_SLOT
   readonly dedupeKey: string | undefined
   priority: number
   /** Ready from then on; Infinity: only when its hold goes. */
@@ -93,6 +97,7 @@ export class Message {
     this.no = no
     this.#content = content
     this.type = typeof content === 'string' ? undefined : content.type
+    this.deadline = typeof content === 'string' ? undefined : content.deadline
     this.dueAt = dueAt
     this.priority = priority
     this.dedupeKey = dedupeKey
@@ -118,6 +123,7 @@ export class Message {
   carry(envelope: Envelope): void {
     this.#content = envelope
     this.type = envelope.type
+    this.deadline = envelope.deadline
   }
 }
 
@@ -129,4 +135,9 @@ export function isClaimedBefore(a: Message, b: Message): boolean {
 /** Order of claim within one priority: due time, then arrival. */
 export function isDueBefore(a: Message, b: Message): boolean {
   return a.dueAt === b.dueAt ? a.no < b.no : a.dueAt < b.dueAt
+}
+
+/** Order of expiry: deadline, then arrival. Only of messages that have a deadline. */
+export function isExpiredBefore(a: Message, b: Message): boolean {
+  return a.deadline === b.deadline ? a.no < b.no : a.deadline! < b.deadline!
 }

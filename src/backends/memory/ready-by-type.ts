@@ -1,4 +1,6 @@
-import { isClaimedBefore, type Message } from './message.js'
+import { Heap } from '../../core/heap.js'
+import type { At } from '../../core/time.js'
+import { isClaimedBefore, isExpiredBefore, type Message } from './message.js'
 import { ReadyIndex } from './ready-index.js'
 
 /**
@@ -8,6 +10,10 @@ import { ReadyIndex } from './ready-index.js'
 export class ReadyByType {
   /** Under `undefined`, messages that nobody has looked into. */
   readonly #types = new Map<string | undefined, ReadyIndex>()
+  /** Those that have a deadline, of whatever type. */
+  readonly #deadlines = new Heap<Message>(isExpiredBefore, (message, slot) => {
+    message.deadlineSlot = slot
+  })
 
   add(message: Message): void {
     let index = this.#types.get(message.type)
@@ -16,10 +22,18 @@ export class ReadyByType {
       this.#types.set(message.type, index)
     }
     index.add(message)
+    if (message.deadline !== undefined) this.#deadlines.push(message)
   }
 
   remove(message: Message): void {
     this.#types.get(message.type)?.remove(message)
+    if (message.deadlineSlot >= 0) this.#deadlines.removeAt(message.deadlineSlot)
+  }
+
+  /** The first whose deadline has passed, of whatever type. */
+  expired(now: At): Message | undefined {
+    const first = this.#deadlines.peek()
+    return first?.deadline !== undefined && now > first.deadline ? first : undefined
   }
 
   /** The first in the order of claim. With types: of those, and of what nobody has looked into, since it may be one of them. */

@@ -1,6 +1,6 @@
 import { newToken } from '../../core/ids.js'
 import type { At } from '../../core/time.js'
-import { readEnvelope } from '../../ports/envelope.js'
+import { isExpired, readEnvelope } from '../../ports/envelope.js'
 import type { Claimed } from '../../ports/item.js'
 import type { ClaimAsk, ClaimReply, Room } from '../../ports/ledger.js'
 import type { Settlement } from '../../ports/settlement.js'
@@ -55,11 +55,12 @@ function roomsAsArrays(rooms: readonly Room[] | undefined) {
   return { types, inRoom, sizes: rooms.map(({ max }) => atMost(max)) }
 }
 
-/** The rooms once these items are in them. */
-function roomLeft(rooms: readonly Room[], items: readonly Claimed[]): Room[] {
+/** The rooms once these items are in them. What has expired takes no room. */
+function roomLeft(rooms: readonly Room[], { items, at }: ClaimReply): Room[] {
+  const running = items.filter(({ envelope }) => !isExpired(envelope, at))
   return rooms.map(({ types, max }) => ({
     types,
-    max: max - items.filter(({ envelope }) => types.includes(envelope.type)).length,
+    max: max - running.filter(({ envelope }) => types.includes(envelope.type)).length,
   }))
 }
 
@@ -91,7 +92,7 @@ export class Claimer {
     const { reply } = await this.#claim({
       ...ask,
       from: left,
-      ...(rooms === undefined ? {} : { rooms: roomLeft(rooms, first.reply.items) }),
+      ...(rooms === undefined ? {} : { rooms: roomLeft(rooms, first.reply) }),
     })
     const crashed = [...(first.reply.crashed ?? []), ...(reply.crashed ?? [])]
     const removed = (first.reply.removed ?? 0) + (reply.removed ?? 0)

@@ -116,6 +116,7 @@ export function encodeBatch(
       const rest = restOf(item)
       if (rest !== null) row['rest'] = rest
       if (item.waiter !== undefined) row['waiter'] = item.waiter
+      if (item.deadline !== undefined) row['deadline'] = item.deadline
       if (hold !== undefined) {
         row['hold_by'] = hold.by
         row['hold_key'] = hold.key

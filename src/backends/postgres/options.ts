@@ -6,10 +6,9 @@ import {
   OptionError,
   OptionTypeError,
   optionsObject,
-  stringOption,
 } from '../../core/options.js'
 import type { At } from '../../core/time.js'
-import { checkIdentifier, type PgPoolLike } from '../../drivers/postgres/index.js'
+import { addressOption, checkIdentifier, type PgPoolLike } from '../../drivers/postgres/index.js'
 
 /** Options of `postgresBackend`: `connectionString` or `pool`, and what may differ from the defaults. */
 export interface PostgresBackendOptions {
@@ -99,16 +98,6 @@ export function resolveOptions(options: PostgresBackendOptions): ResolvedOptions
     now: time === undefined ? () => null : () => Math.floor(clock.now()),
     clock,
   })
-}
-
-/** Checked here and not left to the driver: its error would quote the address, password included. */
-function addressOption(path: string, given: unknown): string | undefined {
-  if (given === undefined) return undefined
-  const address = stringOption(path, given)
-  // Without a host, `postgres://user@/database` leads to the socket of this machine.
-  const isAddress = !address.includes('://') || URL.canParse(address) || URL.canParse(address.replace('@/', '@host/'))
-  if (!isAddress) throw new OptionTypeError(path, "'postgres://user:password@host:port/database'", address)
-  return address
 }
 
 function warn(error: unknown): void {

@@ -176,7 +176,12 @@ function encodePush(words: Words, { item, queue, delayMs, hold, heldBy }: Of<'pu
   const tags = item.tags === undefined ? [] : [...new Set(item.tags)]
   words.push(
     ...['push', item.id, queue, msWord(delayMs), hold?.by ?? '', hold?.key ?? '', item.groupId, item.type],
-    ...[String(item.priority + 0), item.attempt === 1 ? '' : item.attempt, item.waiter ?? ''],
+    ...[
+      String(item.priority + 0),
+      item.attempt === 1 ? '' : item.attempt,
+      item.waiter ?? '',
+      String(item.deadline ?? ''),
+    ],
     ...[heldBy?.worker ?? '', heldBy?.token ?? '', heldBy === undefined ? '' : msWord(heldBy.leaseMs)],
     ...[texts.head, texts.body],
     tags.length,

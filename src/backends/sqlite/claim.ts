@@ -86,6 +86,7 @@ function reclaim({ sql, leaseNow, crashed }: Round, queue: string): void {
 /** The same claim would find work again. Of what has only fallen due, or came as a body, the type is not asked: a claim sees to that. */
 function hasMore({ sql, now, ask }: Round, queue: string): boolean {
   const types = typesWithRoom(ask.rooms)
+  if (types !== undefined && sql.anyExpired.get(queue, now)?.[0] === 1) return true
   if (types?.size === 0) return false
   const head = types && sql.headType.get(queue)?.[0]
   // Without rooms, and where nothing waits, the types make no difference.
@@ -98,7 +99,7 @@ const listOf = (types: ReadonlySet<string>): string => JSON.stringify([...types]
 
 function claimFrom(round: Round, queue: string, max: number): void {
   const { rooms } = round
-  for (let left = max; left > 0; ) {
+  for (let left = max - claimExpired(round, queue, max); left > 0; ) {
     const wanted = Math.min(left, rooms.total)
     const rows = readyRows(round, queue, wanted)
     const taken = rows.filter((row) => rooms.take(row[2]))
@@ -107,6 +108,15 @@ function claimFrom(round: Round, queue: string, max: number): void {
     if (rows.length < wanted || taken.length === rows.length) return
     left -= taken.length
   }
+}
+
+/** What has expired needs no room: whoever claims it ends it. Yields how many there are. */
+function claimExpired(round: Round, queue: string, max: number): number {
+  const { sql, rooms, paused, now } = round
+  if (rooms.types === undefined || max <= 0) return 0
+  const rows = withoutPaused(sql, paused, (limit) => sql.expired.all(queue, now, limit), max)
+  leaseRows(round, queue, rows)
+  return rows.length
 }
 
 function leaseRows({ sql, ask, token, now, leaseNow, items }: Round, queue: string, rows: readonly ReadyRow[]): void {
@@ -122,8 +132,16 @@ function leaseRows({ sql, ask, token, now, leaseNow, items }: Round, queue: stri
 /** The first items of the queue that there is room for, once those of paused types that stand before them have been set aside. */
 function readyRows({ sql, rooms, paused }: Round, queue: string, max: number): ReadyRow[] {
   if (rooms.areFull) return []
+  const { types } = rooms
+  const find = (limit: number) =>
+    types === undefined ? sql.ready.all(queue, limit) : readyOf(sql, queue, types, limit)
+  return withoutPaused(sql, paused, find, max)
+}
+
+/** What is found once that of paused types has been set aside; nothing where that is too much for one claim. */
+function withoutPaused(sql: Statements, paused: Paused, find: (limit: number) => ReadyRow[], max: number): ReadyRow[] {
   for (let aside = 0; ; ) {
-    const rows = rooms.types === undefined ? sql.ready.all(queue, max) : readyOf(sql, queue, rooms.types, max)
+    const rows = find(max)
     if (paused.types.size === 0) return rows
     const held = rows.filter((row) => paused.types.has(row[2]))
     if (held.length === 0) return rows

@@ -263,9 +263,9 @@ function reopen({ sql, now, told, groups, gates }: Pass, { id, delayMs }: Of<'re
     rest,
   )
   const newSeq = sql.nextSeq.get()?.[0] ?? seq
-  const again = restOf(redriven(envelope, now, dueAt))
+  const again = redriven(envelope, now, dueAt)
   const state = isDue ? WAITING : SCHEDULED
-  sql.reopenItem.run(newSeq, state, dueAt, isDue ? null : dueAt, dueAt, now, again, seq)
+  sql.reopenItem.run(newSeq, state, dueAt, isDue ? null : dueAt, dueAt, now, restOf(again), again.deadline ?? null, seq)
   if (flags & HAS_TAGS) sql.moveTags.run(newSeq, state, seq)
   if (flags & HAS_ATTEMPTS) sql.moveAttempts.run(newSeq, seq)
   if (ranAttempt !== null) {

@@ -69,6 +69,7 @@ function insert({ sql, now, leases, gates, told }: Pass, push: Of<'push'>, isAlo
     heldBy === undefined ? null : now,
     heldBy === undefined ? 0 : 1,
     heldBy === undefined ? 0 : 1,
+    item.deadline ?? null,
   )
   if (changes === 0) return false
   if (hasTags) {

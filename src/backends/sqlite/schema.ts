@@ -11,6 +11,8 @@ export function schemaOf(t: Tables, prefix: string): SchemaPlan {
       { version: 2, minReader: 1, sql: second(t) },
       // Programs of the version before wrote wall time into leases: theirs would never end here, and ours at once there.
       { version: 3, minReader: 3, sql: third(t) },
+      // Programs of the version before write no deadline there: what they push expires when a claim with room meets it, as it did.
+      { version: 4, minReader: 3, sql: fourth(t) },
     ],
   }
 }
@@ -223,4 +225,10 @@ create index ${t.named('item_stray')} on ${t.item} (seq)
 /** Leases in the time of the lease clock (leases.ts), and whether the last heartbeat of a lease said that its handler runs. */
 const third = (t: Tables): string => `
 alter table ${t.item} add column is_running integer not null default 0;
+`
+
+/** When an item expires, so that a claim finds what has expired whatever its type. The index holds only what waits and has a deadline. */
+const fourth = (t: Tables): string => `
+alter table ${t.item} add column deadline real;
+create index ${t.named('item_expiring')} on ${t.item} (queue, deadline, seq) where state = 0 and deadline is not null;
 `

@@ -114,8 +114,8 @@ export const statementTexts = (t: Tables) => ({
   itemRow: `select seq, token, settled_by, state, flags, gone_at, waiter, queue from ${t.item} where id = ?`,
   insertItem: `
     insert into ${t.item} (id, queue, type, group_id, priority, attempt, queue_at, start_at, input, rest, waiter,
-                      state, due_at, wake_at, hold_by, hold_key, flags, token, lease_until, worker, run_at, fence, deliveries)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                      state, due_at, wake_at, hold_by, hold_key, flags, token, lease_until, worker, run_at, fence, deliveries, deadline)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     on conflict (id) do nothing`,
   /** By seq, as the others that change one item. */
   endItem: `
@@ -161,7 +161,7 @@ export const statementTexts = (t: Tables) => ({
     where seq = ? returning state`,
   /** Its fingerprint stays until its next run has ended: those that failed alike are found together also once they are redriven. */
   reopenItem: `
-    update ${t.item} set seq = ?, state = ?, due_at = ?, wake_at = ?, start_at = ?, queue_at = ?, attempt = 1, rest = ?,
+    update ${t.item} set seq = ?, state = ?, due_at = ?, wake_at = ?, start_at = ?, queue_at = ?, attempt = 1, rest = ?, deadline = ?,
                     flags = flags & ~3, hold_by = null, hold_key = null, gate_met = null, token = null, lease_until = null,
                     worker = null, run_at = null, lapses = 0, crashes = 0, deliveries = 0, cancelled = null, progress = null,
                     ending = null, class = null, outcome = null, end_at = null, gone_at = null,
@@ -265,6 +265,13 @@ export const statementTexts = (t: Tables) => ({
   readyOf: `
     select ${READY} from ${t.item} indexed by ${t.named('item_ready')}
     where queue = ? and state = 0 and type in (select value from json_each(?)) order by priority desc, due_at, seq limit +?`,
+  /** By item_expiring. */
+  expired: `
+    select ${READY} from ${t.item} indexed by ${t.named('item_expiring')}
+    where queue = ? and state = 0 and deadline < ? order by deadline, seq limit +?`,
+  anyExpired: `
+    select exists (select 1 from ${t.item} indexed by ${t.named('item_expiring')}
+                   where queue = ? and state = 0 and deadline < ?)`,
   /** By item_listed, however much of other types there is. */
   anyWaitingOf: `
     select exists (select 1 from ${t.item} where state = 0 and queue = ? and type in (select value from json_each(?)))`,
@@ -502,6 +509,8 @@ interface Rows {
   anyReady: readonly [number]
   headType: readonly [string]
   readyOf: ReadyRow
+  expired: ReadyRow
+  anyExpired: readonly [number]
   anyWaitingOf: readonly [number]
   anyReadyOf: readonly [number]
   anyDue: readonly [number]

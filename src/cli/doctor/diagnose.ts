@@ -3,6 +3,7 @@ import type { RetryPolicy } from '../../core/retry-policy.js'
 import type { Ms } from '../../core/time.js'
 import type { OverviewRow, WorkerReport } from '../../ops/api.js'
 import { durationText } from '../../ops/duration-text.js'
+import { aliveText, unhandledRemedy } from '../../ops/unhandled.js'
 import type { ServerFacts } from '../reach/reached.js'
 import { counted } from '../terminal/bar.js'
 
@@ -146,7 +147,7 @@ function versions(alive: readonly WorkerReport[]): Check {
 
 function handled(rows: readonly OverviewRow[], alive: readonly WorkerReport[]): Check {
   const owed = rows.filter(({ counts }) => counts.waiting + counts.retrying + counts.scheduled + counts.blocked > 0)
-  const findings = owed.flatMap(({ queue, type, counts }): Diagnosis[] => {
+  const findings = owed.flatMap(({ queue, type, counts, oldestWaitMs }): Diagnosis[] => {
     const serving = alive.filter(({ queues }) => queues.includes(queue))
     const open = counts.waiting + counts.retrying + counts.scheduled + counts.blocked
     if (serving.length === 0)
@@ -163,8 +164,8 @@ function handled(rows: readonly OverviewRow[], alive: readonly WorkerReport[]): 
     return [
       {
         code: 'type-unhandled',
-        text: `${counted(open, 'open item')} of type "${type}" on queue "${queue}", and no live worker there knows that type.`,
-        remedy: `Deploy a worker that has "${type}" in its work list, or cancel them.`,
+        text: `${counted(open, 'open item')} of type "${type}" on queue "${queue}"${oldestText(oldestWaitMs, open)}, and no live worker there handles that type. ${aliveText(serving)}`,
+        remedy: unhandledRemedy(type, open === 1 ? 'it' : 'them'),
         command: ['cancel', `type:${type}`, `queue:${queue}`, '--dry-run'],
       },
     ]
@@ -174,6 +175,13 @@ function handled(rows: readonly OverviewRow[], alive: readonly WorkerReport[]): 
     seen: owed.length === 0 ? 'no open work' : `open work of ${counted(owed.length, 'type')}`,
     findings,
   }
+}
+
+/** For how long the oldest of them could have run. */
+function oldestText(oldestWaitMs: Ms | undefined, open: number): string {
+  return oldestWaitMs === undefined
+    ? ''
+    : ` (${open === 1 ? '' : 'the oldest '}ready for ${durationText(oldestWaitMs)})`
 }
 
 /** What several workers say alike is told once. */

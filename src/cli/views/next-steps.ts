@@ -37,8 +37,9 @@ export async function stepsOf(code: ReasonCode, id: string, ops: Ops): Promise<r
     case 'waiting':
     case 'lapsed':
     case 'no-worker':
-    case 'unknown-type':
       return [['workers']]
+    case 'unknown-type':
+      return [['workers'], ['cancel', id]]
     case 'unknown':
     case 'completed':
     case 'cancelled':
@@ -58,8 +59,9 @@ export function repairsOf(code: FindingCode, id: string): readonly Words[] {
     case 'gate-cycle':
       return [['cancel', id]]
     case 'no-worker':
-    case 'unknown-type':
       return [['workers']]
+    case 'unknown-type':
+      return [['workers'], ['cancel', id]]
     case 'stray':
     case 'gate-missing':
     case 'gate-missed':

@@ -1,3 +1,4 @@
+export { addressOption } from './address-option.js'
 export { PostgresDriver, type PostgresDriverOptions } from './driver.js'
 export {
   type DrizzleTransaction,

@@ -1,8 +1,9 @@
 import type { At } from '../../core/time.js'
 import type { ItemView } from '../../ports/ledger.js'
-import { isAlive, runs, type SeenWorker } from '../alive.js'
+import { isAlive, runs, type SeenWorker } from '../../work/alive.js'
 import type { Desk } from '../desk.js'
 import { durationText } from '../duration-text.js'
+import { aliveText, unhandledRemedy } from '../unhandled.js'
 import { agoOf, type Found, GRACE_MS } from './suspicion.js'
 
 interface Home {
@@ -67,8 +68,8 @@ function unservedIn({ queue, type, count, oldest, oldestAt }: Home, workers: rea
       : {
           code: 'unknown-type',
           id,
-          text: `${what}, and none of the ${serving.length} live workers of that queue knows the type.`,
-          repair: `Deploy a worker that has "${type}" in its \`work\` list, or cancel what waits.`,
+          text: `${what}, and no live worker of that queue handles the type. ${aliveText(serving)}`,
+          repair: unhandledRemedy(type, count === 1 ? 'it' : 'them'),
         }
   return found
 }

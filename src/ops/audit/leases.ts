@@ -1,6 +1,6 @@
 import type { At } from '../../core/time.js'
 import type { ItemView } from '../../ports/ledger.js'
-import { isAlive, runs, type SeenWorker } from '../alive.js'
+import { isAlive, runs, type SeenWorker } from '../../work/alive.js'
 import type { Desk } from '../desk.js'
 import { durationText } from '../duration-text.js'
 import { agoOf, type Found, GRACE_MS } from './suspicion.js'

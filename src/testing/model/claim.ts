@@ -1,4 +1,5 @@
 import type { At, Ms } from '../../core/time.js'
+import { isExpired } from '../../ports/envelope.js'
 import type { Claimed, Lease } from '../../ports/item.js'
 import type { ClaimAsk, ClaimReply, LeaseWord, Room, Worker } from '../../ports/ledger.js'
 import type { Book } from './book.js'
@@ -16,14 +17,14 @@ export function claim(book: Book, ask: ClaimAsk): ClaimReply {
     if (asked.has(row.queue) && reclaim(row, now) === 'crashed') crashed.push(row.envelope.type)
   const items: Claimed[] = []
   for (const { queue, max } of ask.from)
-    for (const row of takeable(readyIn(book, queue), roomLeft(ask.rooms, items)).slice(0, max))
+    for (const row of claimable(readyIn(book, queue), roomLeft(ask.rooms, items, now), now).slice(0, max))
       items.push(lease(book, row, ask))
   const later = [...book.rows.values()].filter(
     (row) => asked.has(row.queue) && row.status === 'pending' && row.dueAt > now && row.dueAt !== Infinity,
   )
   return {
     items,
-    more: ask.from.some(({ queue, max }) => max > 0 && takeable(readyIn(book, queue), ask.rooms).length > 0),
+    more: ask.from.some(({ queue, max }) => max > 0 && claimable(readyIn(book, queue), ask.rooms, now).length > 0),
     ...(later.length === 0 ? {} : { nextDueAt: Math.min(...later.map((row) => row.dueAt)) }),
     at: now,
     ...(crashed.length === 0 ? {} : { crashed }),
@@ -39,9 +40,17 @@ export function readyIn(book: Book, queue: string): readonly Row[] {
     .toSorted(inOrderOfClaim)
 }
 
-/** Those of the rows, in their order, that the rooms have place for. */
-function takeable(rows: readonly Row[], rooms: readonly Room[] | undefined): readonly Row[] {
+/** With rooms: what has expired, by deadline and arrival, then what the rooms have place for. Without: everything, in its order. */
+function claimable(rows: readonly Row[], rooms: readonly Room[] | undefined, now: At): readonly Row[] {
   if (rooms === undefined) return rows
+  const expired = rows.filter(({ envelope }) => isExpired(envelope, now))
+  const others = rows.filter(({ envelope }) => !isExpired(envelope, now))
+  const byDeadline = (a: Row, b: Row) => a.envelope.deadline! - b.envelope.deadline! || a.arrival - b.arrival
+  return [...expired.toSorted(byDeadline), ...takeable(others, rooms)]
+}
+
+/** Those of the rows, in their order, that the rooms have place for. */
+function takeable(rows: readonly Row[], rooms: readonly Room[]): readonly Row[] {
   const left = rooms.map((room) => room.max)
   return rows.filter((row) => {
     const room = rooms.findIndex(({ types }) => types.includes(row.envelope.type))
@@ -51,11 +60,12 @@ function takeable(rows: readonly Row[], rooms: readonly Room[] | undefined): rea
   })
 }
 
-/** The rooms once these items are in them. */
-function roomLeft(rooms: readonly Room[] | undefined, items: readonly Claimed[]): readonly Room[] | undefined {
+/** The rooms once these items are in them. What has expired takes no room. */
+function roomLeft(rooms: readonly Room[] | undefined, items: readonly Claimed[], now: At): readonly Room[] | undefined {
+  const running = items.filter(({ envelope }) => !isExpired(envelope, now))
   return rooms?.map(({ types, max }) => ({
     types,
-    max: max - items.filter(({ envelope }) => types.includes(envelope.type)).length,
+    max: max - running.filter(({ envelope }) => types.includes(envelope.type)).length,
   }))
 }
 

@@ -20,6 +20,12 @@ afterAll(() => explained?.stop())
 async function work(backend: PostgresBackend, prefix: string): Promise<void> {
   const ledger = ledgerOn(backend)
   const id = (name: string) => `${prefix}-${name}`
+  const deadline = START - 1
+  const late = [enqueue(item(id('late'), { deadline })), enqueue(item(id('odd'), { type: 'odd', deadline }))]
+  await ledger.commit(late)
+  const { items: expired } = await ledger.claim(ask(9, { rooms: [{ types: ['none'], max: 9 }] }))
+  expect(expired.map(({ lease }) => lease.id)).toEqual([id('late'), id('odd')])
+  await ledger.commit(expired.map((claimed) => park(claimed)))
   await ledger.commit([...times(6, (i) => enqueue(item(id(`i${i}`)))), enqueue(item(id('later')), { delayMs: 60_000 })])
   const { items } = await ledger.claim(ask(6))
   const [a, b, c, d, e] = items
@@ -121,7 +127,7 @@ describe('the plans of what runs all the time', () => {
     expect(seqScans()).toEqual([])
     const index = (name: string) => plans.some((plan) => plan.includes(name))
     const wanted = ['item_ready', 'item_pkey', 'finished_pkey', 'item_list', 'finished_list']
-    expect([...wanted, 'item_grouped', 'finished_grouped'].filter((n) => !index(n))).toEqual([])
+    expect([...wanted, 'item_expiring', 'item_grouped', 'finished_grouped'].filter((n) => !index(n))).toEqual([])
     // Thousands have come and ended since.
     expect(await inGroup()).toEqual(['empty-child', 'empty-guest', 'empty-i3'])
     await schemas.close(backend)

@@ -31,6 +31,7 @@ for i = 1, #flat, 2 do
     sizes[group] = (sizes[group] or 0) + 1
   end
   if word == 'w' then expect(prefix .. ':ready:' .. r[5] .. ':' .. lists[1], due, string.format('%012d', arrival) .. id) end
+  if word == 'w' and more.dd then expect(prefix .. ':expiring:' .. queue, more.dd, string.format('%012d', arrival) .. id) end
   if (word == 's' or word == 'r') and due then expect(prefix .. ':later:' .. queue, due, id) end
   if state == 'r' then expect(prefix .. ':leases:' .. queue, more.un, id) end
 end
@@ -46,7 +47,8 @@ end
 -- And nothing else stands there.
 for _, key in ipairs(redis.call('KEYS', '*')) do
   if string.find(key, prefix .. ':index:', 1, true) == 1 or string.find(key, prefix .. ':failed:', 1, true) == 1 or
-    key == prefix .. ':failures' or string.find(key, prefix .. ':ready:', 1, true) == 1 then
+    key == prefix .. ':failures' or string.find(key, prefix .. ':ready:', 1, true) == 1 or
+    string.find(key, prefix .. ':expiring:', 1, true) == 1 then
     for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
       if not (expected[key] and expected[key][member]) then wrong[#wrong + 1] = key .. ': ' .. member .. ' is too much' end
     end

@@ -19,6 +19,8 @@ const BY: Readonly<Partial<Record<Name, readonly string[]>>> = {
   ready: ['item_ready (queue=?)'],
   headType: ['item_ready (queue=?)'],
   readyOf: ['item_ready (queue=?)'],
+  expired: ['item_expiring (queue=? AND deadline<?)'],
+  anyExpired: ['COVERING INDEX item_expiring (queue=? AND deadline<?)'],
   lease: ['INTEGER PRIMARY KEY (rowid=?)'],
   anyWaitingOf: ['COVERING INDEX item_listed (state=? AND queue=? AND type=?)'],
   anyReadyOf: [

@@ -233,4 +233,18 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
     replace: "const wasUnheard = result?.kind === 'stale' && ",
     caughtBy: { file: 'test/work/unanswered.test.ts', test: 'is repeated at once where it failed instead' },
   },
+  {
+    fault: 'unknownTypeTimeout ends what a live worker knows',
+    file: 'src/work/unknown-types.ts',
+    find: 'if (views.length > 0 && (await this.#isHandled(of))) return',
+    replace: '',
+    caughtBy: { file: 'test/work/unknown-types.test.ts', test: 'is left alone by unknownTypeTimeout' },
+  },
+  {
+    fault: 'a worker never tells of a type that it has learnt',
+    file: 'src/work/shared.ts',
+    find: 'if (registry.size !== this.#toldSize) {',
+    replace: 'if (registry.size < 0) {',
+    caughtBy: { file: 'test/work/unknown-types.test.ts', test: 'is no longer unknown once a worker has learnt' },
+  },
 ]

@@ -34,7 +34,7 @@ async function follow(system: System, id: string, { code, remedy }: Reason): Pro
     }
     case 'no-worker':
     case 'unknown-type':
-      expect(remedy).toMatch(/Start a process|Deploy a worker/)
+      expect(remedy).toMatch(/Start a process|Start a worker/)
       await deploy()
       return
     case 'gate': {

@@ -7,7 +7,7 @@ import { IN_ORDER } from './plan-settings.js'
  * quicker to take is looked past in another round.
  */
 const PICK_BY_ROOM = `    for v_place in 1..cardinality(p_queues) loop
-      v_left := p_max[v_place];
+      v_left := v_free[v_place];
       for v_round in 1..8 loop
         exit when v_left <= 0;
         select array_agg(c.id) into v_some from (
@@ -40,12 +40,34 @@ const PICK_BY_ROOM = `    for v_place in 1..cardinality(p_queues) loop
     end loop;
 `
 
+/**
+ * What has expired needs no room: who claims it ends it. By item_expiring, as much as each queue has place for; what is paused goes
+ * aside on the way, so that it does not stand before the others at the next claim.
+ */
+const PICK_EXPIRED = `    for v_place in 1..cardinality(p_queues) loop
+      select coalesce(array_agg(e.id order by e.deadline, e.seq) filter (where e.home <> all(v_paused)), '{}'),
+             array_agg(e.id) filter (where e.home = any(v_paused))
+        into v_got, v_some
+        from (select x.id, x.home, x.deadline, x.seq from {schema}.item x
+               where x.queue = p_queues[v_place] and x.state = 0 and x.deadline < v_now
+               order by x.deadline, x.seq limit p_max[v_place] for no key update skip locked) e;
+      if v_calm and v_some is not null then
+        update {schema}.item i set state = 3, hold_by = 'pause', hold_key = {schema}.pause_of(i.home) where i.id = any(v_some);
+        v_more := true;
+      end if;
+      v_tried := v_tried || v_got;
+      v_free[v_place] := v_free[v_place] - cardinality(v_got);
+    end loop;
+    v_expired := v_tried;
+`
+
 /** Any type, as much as there is: by item_ready. A type that came a moment ago is left: the claim did not say that it has room for it. */
 const PICK_ANY = `    select coalesce(array_agg(c.id order by q.place, c.priority desc, c.due_at, c.seq), '{}') into v_picked
-      from unnest(p_queues, p_max) with ordinality q(no, max, place)
+      from unnest(p_queues, v_free) with ordinality q(no, max, place)
      cross join lateral (
        select r.id, r.priority, r.due_at, r.seq from {schema}.item r
         where r.queue = q.no and r.state = 0 and r.home <> all(v_paused) and (v_homes is null or r.home = any(v_homes))
+          and r.id <> all(v_expired)
         order by r.priority desc, r.due_at, r.seq limit q.max for no key update skip locked) c;
 `
 
@@ -61,6 +83,10 @@ const IS_THERE_MORE = `  if not v_any then
                  where r.queue = q.no and r.state = 0 and r.home <> all(v_paused) and (v_homes is null or r.home = any(v_homes))
                  limit 1 for no key update skip locked) c where q.max > 0);
   end if;
+  v_more := v_more or (cardinality(v_expired) > 0 and exists (
+    select from unnest(p_queues, p_max) q(no, max) cross join lateral (
+      select from {schema}.item x where x.queue = q.no and x.state = 0 and x.deadline < v_now and x.home <> all(v_paused)
+       limit 1 for no key update skip locked) c where q.max > 0));
   v_more := v_more or exists (select from unnest(p_queues, p_max) q(no, max) cross join lateral (
            select from {schema}.item l where l.queue = q.no and l.state = 1 and l.due_at <= v_now limit 1
               for no key update skip locked) c where q.max > 0);
@@ -105,6 +131,8 @@ declare
   v_rooms  int[];
   v_of     int[];
   v_room   int[] := p_rooms; -- how much of each room is left
+  v_free   int[] := p_max; -- how much of the place of each queue is left
+  v_expired text[] := '{}'; -- what is handed out to be ended
   v_picked text[] := '{}'; -- in the order of the reply
   v_some   text[];
   v_got    text[];
@@ -184,9 +212,20 @@ begin
     v_any := coalesce((select min(r.free) from unnest(p_rooms) r(free) where r.free > 0) >= (select sum(m.max) from unnest(p_max) m(max)), false)
          and not exists (select from {schema}.home h where h.queue = any(p_queues) and h.no <> all(v_homes));
   end if;
+  if p_types is not null and exists (select from unnest(p_queues) q(no) cross join lateral (
+       select from {schema}.item x where x.queue = q.no and x.state = 0 and x.deadline < v_now limit 1) c) then
+${PICK_EXPIRED}  end if;
   if v_any then
 ${PICK_ANY}  elsif cardinality(v_homes) > 0 then
 ${PICK_BY_ROOM}  end if;
+  if cardinality(v_expired) > 0 then
+    v_picked := v_expired || v_picked;
+    -- By the primary key. Queues come in the order that was asked for.
+    if cardinality(p_queues) > 1 then
+      select array_agg(p.id order by array_position(p_queues, i.queue), p.place) into v_picked
+        from unnest(v_picked) with ordinality p(id, place) join {schema}.item i on i.id = p.id;
+    end if;
+  end if;
   v_found := cardinality(v_picked);
   if v_found > 0 then
     return query

@@ -40,6 +40,7 @@ create table {schema}.item (
   queue_at    float8   not null,
   start_at    float8   not null,
   due_at      bigint,
+  deadline    float8,                         -- of its envelope: a claim ends what has expired, whatever its type
   lease_until bigint,
   run_at      bigint,                         -- when it was last handed to a worker
   running     boolean  not null default false, -- what the last heartbeat of its lease said; a lapse is a crash only then
@@ -64,6 +65,7 @@ create table {schema}.item (
 create index item_ready  on {schema}.item (queue, priority desc, due_at, seq) where state = 0;
 -- The same of each type: what there is room for is found without stepping over what there is none for.
 create index item_typed  on {schema}.item (home, priority desc, due_at, seq) where state = 0;
+create index item_expiring on {schema}.item (queue, deadline, seq) where state = 0 and deadline is not null;
 create index item_later  on {schema}.item (queue, due_at) where state = 1 and due_at is not null;
 create index item_leased on {schema}.item (queue, lease_until) where state = 2;
 create index item_aside  on {schema}.item (hold_key, seq) where state = 3;

@@ -41,6 +41,9 @@ local function is_sound(value)
   return true
 end
 
+-- As envelope.ts has it: what is beyond the limit is left out.
+local MOST_TAGS = 32
+
 -- Whatever was pushed as text becomes an item if it is an envelope; otherwise it is reported, and gone.
 local function adopt(queue, max)
   if call('EXISTS', MPRIORITIES .. queue, MLATER .. queue, MLEASES .. queue) == 0 then return end
@@ -60,10 +63,11 @@ local function adopt(queue, max)
       local extra = {}
       if type(e.attempt) == 'number' and e.attempt > 1 then extra.at = math.floor(e.attempt) end
       if type(e.waiter) == 'string' then extra.wt = e.waiter end
+      if type(e.deadline) == 'number' then extra.dd = e.deadline end
       if type(e.tags) == 'table' and #e.tags > 0 then
         extra.tg = {}
         for _, tag in ipairs(e.tags) do
-          if type(tag) == 'string' then extra.tg[#extra.tg + 1] = tag end
+          if #extra.tg < MOST_TAGS and type(tag) == 'string' then extra.tg[#extra.tg + 1] = tag end
         end
       end
       local priority = type(e.priority) == 'number' and e.priority or m[2]
@@ -191,6 +195,42 @@ local function first_of(heap)
   return nil
 end
 
+-- What has expired needs no room: who claims it ends it. What is paused is set aside. Yields how many were handed out.
+local function serve_expired(queue, wanted)
+  local members = call('ZRANGEBYSCORE', EXPIRING .. queue, '-inf', '(' .. string.format('%.17g', now), 'LIMIT', 0, wanted)
+  if #members == 0 then return 0 end
+  local names, served = {}, 0
+  for i = 1, #members do names[i] = string.sub(members[i], 13) end
+  fetch(names)
+  for i, id in ipairs(names) do
+    local r = records[id]
+    local _, member = nil, nil
+    if r then _, member = expiry_of(id, r) end
+    if member == members[i] then
+      local pause = paused('queue:' .. queue) and 'queue:' .. queue or paused('type:' .. r[TYPE]) and 'type:' .. r[TYPE]
+      change(id)
+      if pause then
+        local m = more_of(r)
+        m.hb, m.hk = 'pause', pause
+        more = 1
+      else
+        local home = home_of(queue, r[TYPE])
+        used[READY .. r[PRIORITY] .. ':' .. home] = { home, tostring(r[PRIORITY]) }
+        hand_out(id, r, queue)
+        served = served + 1
+      end
+    else
+      -- It is not what its place says it is: the place goes.
+      remove(EXPIRING .. queue, members[i])
+      more = 1
+    end
+  end
+  settle_records()
+  -- Nothing else of this queue is looked at then.
+  if served == wanted then more = 1 end
+  return served
+end
+
 -- Leases up to so many items of a queue. What is paused is set aside on the way, and takes no room.
 local function serve(queue, wanted)
   local lanes, passed, heap = lanes_of(queue, wanted), 0, {}
@@ -250,6 +290,7 @@ end
 
 for i = first_queue, #ARGV, 2 do
   local queue, wanted = ARGV[i], tonumber(ARGV[i + 1])
+  if wanted > 0 and rooms then wanted = wanted - serve_expired(queue, wanted) end
   if wanted > 0 then serve(queue, wanted) end
   local first = call('ZRANGE', LATER .. queue, 0, 0, 'WITHSCORES')
   if first[2] then

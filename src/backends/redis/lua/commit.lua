@@ -6,7 +6,7 @@
 --       settlements      each: guard, id, argument, the number of words that follow, and those words
 --         guards         lease id token · absent id '' · status id letters · fire name at · none '' ''
 --         conditions     first of the words: expect group version · ended id
---         effects        push id queue delay holdBy holdKey group type priority attempt waiter worker token lease head body tags tag...
+--         effects        push id queue delay holdBy holdKey group type priority attempt waiter deadline worker token lease head body tags tag...
 --                        attempt id fingerprint endedAt class text · retryAt id attempt delay · release id delay holdBy holdKey
 --                        finish id ending keep result · park id ending keep class error fingerprint · reopen id delay · erase id
 --                        move group by keep · contribute group value final · openGate key holds need of count member...
@@ -58,7 +58,7 @@ end
 
 function effects.push()
   local id, queue, delay, hold_by, hold_key = word(), word(), word(), word(), word()
-  local group, kind, priority, attempt, waiter = word(), word(), tonumber(word()), word(), word()
+  local group, kind, priority, attempt, waiter, deadline = word(), word(), tonumber(word()), word(), word(), tonumber(word())
   local worker, token, lease, head, body = word(), word(), word(), word(), word()
   local tags = words()
   if item(id) then
@@ -70,6 +70,7 @@ function effects.push()
   local due, m = due_after(delay), {}
   if attempt ~= '' then m.at = tonumber(attempt) end
   if #tags > 0 then m.tg = tags end
+  if deadline then m.dd = deadline end
   if waiter ~= '' then
     m.wt = waiter
     watch_group(group, group_of(group), waiter)
@@ -190,7 +191,7 @@ function effects.reopen()
   r[STATE], r[DUE], r[ARRIVAL] = 'p', due, next_seq()
   r[MORE] = {
     sa = due or nil, qa = now, rd = (m.rd or 0) + 1, fe = m.fe, sb = m.sb, wt = m.wt, ws = m.ws, tg = m.tg, na = m.na,
-    fp = m.fp, fa = m.fa, fc = m.fc,
+    fp = m.fp, fa = m.fa, fc = m.fc, dd = m.dd and m.dd > now and m.dd or nil,
   }
   put(RESULTS, id, false)
   put(ERRORS, id, false)

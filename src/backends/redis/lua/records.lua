@@ -12,12 +12,15 @@ local STATE, QUEUE, TYPE, GROUP, PRIORITY, DUE, ARRIVAL, WORD, MORE, HEAD = 1, 2
 --   at attempt (if not 1), sa startAt, qa queueAt and rd redrives (after a redrive); hb hk hold; me gate met;
 --   tk token, un until, wk worker, fe fence, dl deliveries, ra runAt, rn running (by the last heartbeat), la lapses, cr crashes, sb settledBy, ca cancel reason;
 --   en ending, cl class, ea endAt, ku kept until; wt waiter, ws watchers, tg tags, na attempts recorded;
+--   dd deadline;
 --   fp fingerprint, fa endedAt and fc class of the last run, if that failed
 -- HEAD      what else its envelope says, as JSON. Without one the body is the whole envelope: it came as a plain message, or was
 --           written before there were heads.
 local ITEMS, BODIES, RESULTS, ERRORS = prefix .. ':items', prefix .. ':bodies', prefix .. ':results', prefix .. ':errors'
 local ATTEMPTS, PROGRESS = prefix .. ':attempts', prefix .. ':progress'
 local READY, PRIORITIES, LATER = prefix .. ':ready:', prefix .. ':priorities:', prefix .. ':later:'
+-- What waits and has a deadline, by that.
+local EXPIRING = prefix .. ':expiring:'
 local LEASES, ASIDE, GONE = prefix .. ':leases:', prefix .. ':aside:', prefix .. ':gone'
 local INDEX, COUNTS, SEQ = prefix .. ':index:', prefix .. ':counts', prefix .. ':seq'
 local PAUSES, LEAVING = prefix .. ':pauses', prefix .. ':leaving'
@@ -108,6 +111,13 @@ local function place_of(id, r)
   return nil
 end
 
+-- By when and under which name it is found once it has expired; nil: it has no deadline, or does not wait to be claimed.
+local function expiry_of(id, r)
+  local deadline = r[WORD] == 'w' and r[MORE] and r[MORE].dd
+  if not deadline then return nil end
+  return deadline, string.format('%012d', r[ARRIVAL]) .. id
+end
+
 local function more_of(r)
   local more = r[MORE]
   if not more then
@@ -139,7 +149,7 @@ local function standing(id, r)
   local key, score, member = place_of(id, r)
   local group, at = nil, nil
   if r[MORE] and r[MORE].fp then group, at = failure_of(r) end
-  return { key, score, member, r[WORD], home_of(r[QUEUE], r[TYPE]), traits_of(r[MORE]), instant_of(r), group, at, false }
+  return { key, score, member, r[WORD], home_of(r[QUEUE], r[TYPE]), traits_of(r[MORE]), instant_of(r), group, at, false, r[QUEUE], expiry_of(id, r) }
 end
 
 -- Says that the record is about to change. Every change begins with it.
@@ -278,6 +288,17 @@ local function regroup(id, was, r)
   end
 end
 
+-- Moves an item in or out of what is found once it has expired.
+local function reexpire(id, was, r)
+  local deadline, member = nil, nil
+  if r then deadline, member = expiry_of(id, r) end
+  local old_member = was and was[13]
+  if not member and not old_member then return end
+  local is_same = old_member == member and was[11] == r[QUEUE]
+  if old_member and not is_same then remove(EXPIRING .. was[11], old_member) end
+  if member and not (is_same and was[12] == deadline and not was[10]) then add(EXPIRING .. r[QUEUE], deadline, member) end
+end
+
 -- Writes back what changed. May be called more than once: what is changed afterwards is written by the next call.
 local function settle_records()
   for i = 1, #touched do
@@ -302,6 +323,7 @@ local function settle_records()
     elseif key and (was[2] ~= score or was[10]) then
       add(key, score, member)
     end
+    reexpire(id, was, r)
     relist(id, was, r)
     if (was and was[8]) or (r and r[MORE] and r[MORE].fp) then regroup(id, was, r) end
   end

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../../../core/clock.js'
 import { MillraceError } from '../../../core/error.js'
 import { booleanOption, functionOption, integerOption, optionsObject } from '../../../core/options.js'
 import {
+  addressOption,
   checkIdentifier,
   migrate,
   type PgPoolLike,
@@ -68,9 +69,9 @@ export function postgresStacks(given: PostgresStacksOptions): StacksBackend {
   const clock = options.clock ?? systemClock
   const maxConnections = integerOption('postgresStacks.maxConnections', options.maxConnections, { min: 3, default: 10 })
   const driver = new PostgresDriver({
-    connectionString: options.connectionString,
+    connectionString: addressOption('postgresStacks.connectionString', options.connectionString),
     pool: options.pool,
-    listenConnectionString: options.listenConnectionString,
+    listenConnectionString: addressOption('postgresStacks.listenConnectionString', options.listenConnectionString),
     maxConnections,
     // Queries come in as many shapes as programs ask, and plans kept for all values suit none.
     prepare: false,

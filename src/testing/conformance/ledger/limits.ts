@@ -1,4 +1,4 @@
-import { holds, same, show } from '../check.js'
+import { holds, present, same, show } from '../check.js'
 import { clausesOn } from '../clause.js'
 import { HOSTILE_TEXTS } from '../hostile.js'
 import {
@@ -99,6 +99,24 @@ export const limitClauses = clausesOn<LedgerBench>()({
       const all = await ledger.read(HOSTILE_TEXTS)
       const kept = all.flatMap((found, i) => (found === undefined ? [] : [[HOSTILE_TEXTS[i], found.envelope.id]]))
       for (const [asked, id] of kept) same(id, asked, 'the id of an item read back')
+    },
+  },
+  'ledger: a body with too many tags keeps the first of them': {
+    law: 'Of the tags of a body that came through the plain queue an item keeps the first 32, and is listed by those alone.',
+    look: 'whether the body is cut to that before its tags are written into an index.',
+    needs: ['inspect', 'foreign bodies'],
+    async run(bench) {
+      const tags = Array.from({ length: 5_000 }, (_, i) => `tag ${i}`)
+      await bench.pushRaw(JSON.stringify(item(bench, 'hand', { tags })))
+      const [hand] = await take(bench, ['hand'])
+      same(hand.envelope.tags, tags.slice(0, 32), 'the tags of the item')
+      const inspect = present(bench.ledger.inspect, '`inspect` of the ledger')
+      const listed = async (tag: string) => (await inspect.list({ state: 'active', tag, limit: 5 })).items.length
+      same(
+        [await listed('tag 31'), await listed('tag 32')],
+        [1, 0],
+        'how many are listed by the last tag, and by the next',
+      )
     },
   },
   'ledger: names that look like parts of others are kept apart': {

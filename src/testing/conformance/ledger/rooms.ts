@@ -1,7 +1,8 @@
 import type { Room } from '../../../ports/ledger.js'
-import { holds, same } from '../check.js'
+import type { Effect } from '../../../ports/settlement.js'
+import { holds, present, same } from '../check.js'
 import { clausesOn } from '../clause.js'
-import { type Ask, applied, claim, enqueue, ids, item, type LedgerBench, nothingToClaim } from './bench.js'
+import { type Ask, applied, claim, enqueue, ids, item, type LedgerBench, nothingToClaim, park } from './bench.js'
 
 /** Enough to fill whatever a claim looks at in one step. */
 const MANY = 3000
@@ -165,6 +166,87 @@ export const roomClauses = clausesOn<LedgerBench>()({
       same([ids(reply.items), reply.crashed ?? []], [['u:1'], ['t']], 'what a claim with room for u takes and tells')
       const [first, ...rest] = (await claim(bench, { rooms: [roomFor(9, 't')] })).items
       same([first?.lease.id, first?.crashes, ids(rest)], ['t:1', 1, ['t:2']], 'what one with room for t takes')
+    },
+  },
+  'ledger: what has expired is handed out whatever its type': {
+    law: 'With rooms, a ready item whose deadline has passed comes first and needs no room, by deadline and arrival, up to `max`; what is in time, due later or paused does not come.',
+    look: 'whether the claim asks its index of deadlines before it asks by type, and counts what it finds against `max` alone.',
+    needs,
+    async run(bench) {
+      const { ledger, time } = bench
+      const now = time.clock.now()
+      const expiring = (id: string, ticks: number, delayMs = 0) => {
+        const made = item(bench, id, { type: id.split(':')[0]!, deadline: now + time.ms(ticks) })
+        return applied(ledger, [enqueue(bench, made, { delayMs })], `the enqueue of ${id}`)
+      }
+      await line(bench, ['t:1', 'u:in time'])
+      await expiring('u:second', 3)
+      await expiring('t:third', 4)
+      await expiring('v:first', 2)
+      await expiring('u:fourth', 5)
+      await expiring('u:far', 900)
+      await expiring('u:due later', 2, time.ms(800))
+      const rooms = [roomFor(1, 't')]
+      await nothingToClaim(bench, 'before any deadline, with room for another type', { rooms: [roomFor(9, 'w')] })
+      await time.pass(time.ms(10))
+      const reply = await claim(bench, { rooms, max: 2 })
+      same([ids(reply.items), reply.more], [['v:first', 'u:second'], true], 'taken with max 2, and `more`')
+      same(await taken(bench, { rooms }), ['t:third', 'u:fourth', 't:1'], 'taken then: what expired took no room')
+      const rest = await claim(bench, { rooms: [] })
+      same([ids(rest.items), rest.more], [[], false], 'taken without any room, and `more`')
+      same(await taken(bench, {}), ['u:in time', 'u:far'], 'taken without rooms: what kept its place')
+    },
+  },
+  'ledger: what has expired stays while it is paused': {
+    law: 'An item of a paused type or queue is not handed out when its deadline passes; it comes when the pause is over.',
+    look: 'whether what the index of deadlines finds is held against the pauses, and set aside like what is found by type.',
+    needs: [...needs, 'holds'],
+    async run(bench) {
+      const { ledger, time } = bench
+      const word = (act: 'pause' | 'resume', what: 'type' | 'queue', name: string) =>
+        applied(ledger, [{ guard: { by: 'none' }, effects: [{ do: act, what, name }] }], `the ${act} of the ${what}`)
+      const deadline = time.clock.now() + time.ms(2)
+      const made = ['u:1', 'u:2', 'v:1'].map((id) => item(bench, id, { type: id[0]!, deadline }))
+      await applied(
+        ledger,
+        made.map((one) => enqueue(bench, one)),
+        'the enqueues',
+      )
+      await word('pause', 'type', 'u')
+      await time.pass(time.ms(5))
+      const rooms = [roomFor(9, 't')]
+      same(
+        await taken(bench, { rooms, max: 1 }).then(async (first) => [...first, ...(await taken(bench, { rooms }))]),
+        ['v:1'],
+        'taken by two claims while u is paused',
+      )
+      await word('pause', 'queue', bench.queue)
+      await word('resume', 'type', 'u')
+      await nothingToClaim(bench, 'while the queue is paused', { rooms })
+      await word('resume', 'queue', bench.queue)
+      same(await taken(bench, { rooms }), ['u:1', 'u:2'], 'taken once everything is resumed')
+    },
+  },
+  'ledger: a deadline that a redrive drops is dropped everywhere': {
+    law: 'A redriven item whose deadline had passed has none any more: it comes by its type alone.',
+    look: 'whether the index of deadlines follows the envelope when an item is reopened.',
+    needs: [...needs, 'redrive and erase'],
+    async run(bench) {
+      const { ledger, time } = bench
+      const made = item(bench, 'u:1', { type: 'u', deadline: time.clock.now() + time.ms(2) })
+      await applied(ledger, [enqueue(bench, made)], 'the enqueue')
+      await time.pass(time.ms(5))
+      const rooms = [roomFor(9, 't')]
+      const [expired] = (await claim(bench, { rooms })).items
+      same(expired?.lease.id, 'u:1', 'taken when it has expired')
+      await applied(ledger, [park(present(expired, 'what was taken'))], 'its end')
+      const again: Effect[] = [
+        { do: 'openGroup', groupId: made.groupId, by: 1 },
+        { do: 'reopen', id: 'u:1', delayMs: 0 },
+      ]
+      await applied(ledger, [{ guard: { by: 'status', id: 'u:1', in: ['dead'] }, effects: again }], 'the redrive')
+      await nothingToClaim(bench, 'with room for another type', { rooms })
+      same(await taken(bench, { rooms: [roomFor(1, 'u')] }), ['u:1'], 'taken with room for its type')
     },
   },
   'ledger: a paused type is not taken, whatever the room': {

@@ -1,19 +1,21 @@
 /** What is sent of a push. */
 export const PUSHED_ROW = `p(s int, n int, id text, queue int, home int, group_id text, priority float8,
                  attempt int, queue_at float8, start_at float8, input text, rest text, delay bigint, hold_by text,
-                 hold_key text, alone boolean, waiter text, token text, worker text, lease bigint)`
+                 hold_key text, alone boolean, waiter text, token text, worker text, lease bigint,
+                 deadline float8)`
 
 /** From rows `p` as above. */
 export const INSERT_PUSHED = `        insert into {schema}.item (id, seq, queue, home, priority, attempt, state, is_alone, fence, deliveries,
                                    queue_at, start_at, due_at, lease_until, run_at, input, group_id, rest, token, worker,
-                                   waiter, hold_by, hold_key)
+                                   waiter, hold_by, hold_key, deadline)
         select p.id, (v_batch << 20) + p.n, p.queue, p.home, p.priority, p.attempt,
                case when p.token is not null then 2 when p.delay <= 0 then 0 else 1 end,
                p.alone and not exists (select from {schema}.item_group g
                                 where g.id = p.id and (g.gone_at is null or g.gone_at > v_now)),
                (p.token is not null)::int, (p.token is not null)::int, p.queue_at, p.start_at, v_now + p.delay,
                v_now + p.lease, case when p.token is not null then v_now end, p.input, p.group_id, p.rest, p.token, p.worker,
-               p.waiter, case when p.delay <= 0 then null else p.hold_by end, case when p.delay <= 0 then null else p.hold_key end
+               p.waiter, case when p.delay <= 0 then null else p.hold_by end, case when p.delay <= 0 then null else p.hold_key end,
+               p.deadline
 `
 
 /** The items that their guards want to be absent. */

@@ -5,14 +5,16 @@ const REOPEN = `    for v_rare in select * from json_to_recordset(p_rare->'reope
         delete from {schema}.finished f where f.id = v_rare.id returning f.*
       ), again as (
         insert into {schema}.item (id, seq, queue, home, priority, attempt, state, is_alone, fence, queue_at, start_at,
-                                   due_at, input, group_id, rest, settled_by, waiter, fingerprint, history)
+                                   due_at, input, group_id, rest, settled_by, waiter, fingerprint, history,
+                                   deadline)
         select b.id, (v_batch << 20) + v_rare.n, h.queue, b.home, b.priority, 1, case when v_rare.ms > 0 then 1 else 0 end,
                b.is_alone, b.fence, v_now,
                v_now + v_rare.ms, v_now + v_rare.ms, b.input, b.group_id,
                ((case when (b.rest::jsonb->>'deadline')::float8 <= v_now then b.rest::jsonb - 'deadline'
                       else coalesce(b.rest::jsonb, '{}') end)
                 || jsonb_build_object('redrives', coalesce((b.rest::jsonb->>'redrives')::int, 0) + 1))::text,
-               b.settled_by, b.rest::jsonb->>'waiter', b.fingerprint, b.history
+               b.settled_by, b.rest::jsonb->>'waiter', b.fingerprint, b.history,
+               case when (b.rest::jsonb->>'deadline')::float8 > v_now then (b.rest::jsonb->>'deadline')::float8 end
           from back b join {schema}.home h on h.no = b.home
         returning queue
       )
