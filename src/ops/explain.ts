@@ -1,7 +1,7 @@
 import type { At } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
 import type { Hold } from '../ports/item.js'
-import type { GateView, ItemView } from '../ports/ledger.js'
+import type { GateView, ItemSummary } from '../ports/ledger.js'
 import { cancelReason } from '../work/cancel-text.js'
 import { isAlive, runs, type SeenWorker } from './alive.js'
 import { durationText, instantText } from './duration-text.js'
@@ -39,12 +39,12 @@ export interface Reason {
 export interface ExplainFacts {
   readonly id: string
   readonly now: At
-  readonly view: ItemView | undefined
+  readonly view: ItemSummary | undefined
   /** Undefined: this backend does not know its workers. */
   readonly workers: readonly SeenWorker[] | undefined
   /** The gate that holds it, and its members that have not ended; `undefined` for one that nobody has enqueued. */
   readonly gate: GateView | undefined
-  readonly members: ReadonlyMap<string, ItemView | undefined>
+  readonly members: ReadonlyMap<string, ItemSummary | undefined>
   /** Of the run before, for one that is tried again. */
   readonly lastError: string | undefined
   /** Whether its queue or its type is paused, and the act that did it where the log remembers. */
@@ -107,7 +107,7 @@ export function explain(facts: ExplainFacts): readonly [Reason, ...Reason[]] {
   }
 }
 
-function dead({ ending, class: of, error, endAt, envelope }: ItemView, now: At): Reason {
+function dead({ ending, class: of, error, endAt, envelope }: ItemSummary, now: At): Reason {
   const text = `It is dead (${ending ?? 'ended'}, ${of ?? 'unclassified'}) since attempt ${envelope.attempt}${sinceText(endAt, now)}: ${error ?? 'no error was kept'}`
   switch (ending) {
     case 'exhausted':
@@ -127,7 +127,7 @@ function dead({ ending, class: of, error, endAt, envelope }: ItemView, now: At):
   }
 }
 
-function running(facts: ExplainFacts, view: ItemView): readonly [Reason, ...Reason[]] {
+function running(facts: ExplainFacts, view: ItemSummary): readonly [Reason, ...Reason[]] {
   const { now } = facts
   const holder = facts.workers?.find(({ id }) => id === view.holder)
   const who = holder === undefined ? `worker ${view.holder ?? '(unknown)'}` : `${holder.host} (worker ${holder.id})`
@@ -174,7 +174,7 @@ function running(facts: ExplainFacts, view: ItemView): readonly [Reason, ...Reas
 }
 
 /** Somebody cancelled it while it ran, and that run failed or was cut off before it heard of it. */
-function stopped({ cancelled, dueAt = 0 }: ItemView, now: At): Reason {
+function stopped({ cancelled, dueAt = 0 }: ItemSummary, now: At): Reason {
   const when = dueAt > now ? `at ${instantText(dueAt)}, in ${durationText(dueAt - now)}` : 'when a worker meets it'
   return {
     code: 'stopping',
@@ -184,11 +184,11 @@ function stopped({ cancelled, dueAt = 0 }: ItemView, now: At): Reason {
 }
 
 /** How often that has happened before. At the limit of its worker (3, unless it says otherwise) it is parked as crashed. */
-function cutOffText({ crashes = 0 }: ItemView): string {
+function cutOffText({ crashes = 0 }: ItemSummary): string {
   return crashes === 0 ? '' : `, and it had been cut off ${crashes === 1 ? 'once' : `${crashes} times`} before`
 }
 
-function held(facts: ExplainFacts, view: ItemView): Reason {
+function held(facts: ExplainFacts, view: ItemSummary): Reason {
   const { hold, dueAt } = view
   const atLatest =
     dueAt === undefined || dueAt === Infinity ? '' : ` At the latest it is freed at ${instantText(dueAt)}.`
@@ -233,7 +233,7 @@ function held(facts: ExplainFacts, view: ItemView): Reason {
   }
 }
 
-function memberText(id: string, view: ItemView | undefined, now: At): string {
+function memberText(id: string, view: ItemSummary | undefined, now: At): string {
   if (view === undefined) return `${id} (not enqueued yet)`
   const word = stateOf(view, now)
   if (word === 'dead') return `${id} (dead: ${view.class ?? view.ending})`
@@ -242,7 +242,7 @@ function memberText(id: string, view: ItemView | undefined, now: At): string {
     : `${id} (${word})`
 }
 
-function later(word: 'scheduled' | 'retrying', view: ItemView, { now, lastError: error }: ExplainFacts): Reason {
+function later(word: 'scheduled' | 'retrying', view: ItemSummary, { now, lastError: error }: ExplainFacts): Reason {
   const { dueAt = now, envelope } = view
   const at = `${instantText(dueAt)}, in ${durationText(dueAt - now)}`
   return word === 'scheduled'
@@ -254,7 +254,7 @@ function later(word: 'scheduled' | 'retrying', view: ItemView, { now, lastError:
       }
 }
 
-function pauses(facts: ExplainFacts, view: ItemView): Reason[] {
+function pauses(facts: ExplainFacts, view: ItemSummary): Reason[] {
   const { queue, type } = facts.paused
   return [
     ...(queue === undefined ? [] : [paused('queue', view.queue ?? 'default', queue, facts)]),
@@ -290,7 +290,7 @@ export function pausedBy({ key }: Hold): { readonly what: 'queue' | 'type'; read
 }
 
 /** An item that is not to run any more, though it has not ended yet. */
-function deadlines({ envelope: { deadline }, dueAt = 0 }: ItemView, now: At): Reason[] {
+function deadlines({ envelope: { deadline }, dueAt = 0 }: ItemSummary, now: At): Reason[] {
   if (deadline === undefined || (deadline > now && deadline >= dueAt)) return []
   return [
     {
@@ -305,7 +305,7 @@ function deadlines({ envelope: { deadline }, dueAt = 0 }: ItemView, now: At): Re
 }
 
 /** Whether anybody alive could run it. */
-function handlers({ workers, now }: ExplainFacts, view: ItemView): Reason[] {
+function handlers({ workers, now }: ExplainFacts, view: ItemSummary): Reason[] {
   if (workers === undefined) return []
   const queue = view.queue ?? 'default'
   const alive = workers.filter((worker) => isAlive(worker, now))
@@ -335,7 +335,7 @@ function handlers({ workers, now }: ExplainFacts, view: ItemView): Reason[] {
   ]
 }
 
-function waiting(view: ItemView, now: At): Reason {
+function waiting(view: ItemSummary, now: At): Reason {
   const since = view.dueAt === undefined ? '' : ` since ${durationText(now - view.dueAt)}`
   return {
     code: 'waiting',

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.js'
-import type { ItemView, Ledger } from '../../ports/ledger.js'
+import type { ItemSummary, Ledger } from '../../ports/ledger.js'
 import { overPlainPorts } from '../../ports/plain/index.js'
 import { keysOf } from '../../ports/plain/keys.js'
 import type { Backend } from '../../ports/ports.js'
@@ -50,10 +50,10 @@ export class Backstage {
   }
 
   /** Every item that exists; undefined where the backend cannot list. */
-  async everything(): Promise<readonly ItemView[] | undefined> {
+  async everything(): Promise<readonly ItemSummary[] | undefined> {
     const { inspect } = this.ledger
     if (inspect === undefined) return undefined
-    const items: ItemView[] = []
+    const items: ItemSummary[] = []
     let cursor: string | undefined
     do {
       const page = await inspect.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) })
