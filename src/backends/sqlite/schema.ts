@@ -111,14 +111,14 @@ create table ${t.attempt} (
 
 -- A group whose root is not alone in it, or does not give it its name.
 create table ${t.item_group} (
-  id         text primary key,
+  id         text not null primary key,
   open       integer not null,
   final      integer not null,
   version    integer not null,
   is_watched integer not null,
   gone_at    real,                  -- once it has closed: kept as long as the item that closed it
   value      text                   -- last, because it may be long
-) strict, without rowid;
+) strict; -- with a rowid: without one every look for an id would read the values of those it is compared with
 create index ${t.named('item_group_gone')} on ${t.item_group} (gone_at) where gone_at is not null;
 
 create table ${t.gate} (
