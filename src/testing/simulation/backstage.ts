@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.js'
-import type { ItemSummary, Ledger } from '../../ports/ledger.js'
+import type { ItemView, Ledger } from '../../ports/ledger.js'
 import { overPlainPorts } from '../../ports/plain/index.js'
 import { keysOf } from '../../ports/plain/keys.js'
 import type { Backend } from '../../ports/ports.js'
@@ -49,15 +49,16 @@ export class Backstage {
     )
   }
 
-  /** Every item that exists; undefined where the backend cannot list. */
-  async everything(): Promise<readonly ItemSummary[] | undefined> {
+  /** Every item that exists, with its result; undefined where the backend cannot list. */
+  async everything(): Promise<readonly ItemView[] | undefined> {
     const { inspect } = this.ledger
     if (inspect === undefined) return undefined
-    const items: ItemSummary[] = []
+    const items: ItemView[] = []
     let cursor: string | undefined
     do {
       const page = await inspect.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) })
-      items.push(...page.items)
+      const views = await this.ledger.read(page.items.map(({ envelope }) => envelope.id))
+      items.push(...views.flatMap((view) => view ?? []))
       cursor = page.next
     } while (cursor !== undefined)
     return items
