@@ -153,6 +153,7 @@ export type {
   Counted,
   Inspect,
   ItemQuery,
+  ItemSummary,
   ItemView,
   Ledger,
   PausedNames,

@@ -38,6 +38,7 @@ export const LAYERS = Object.freeze({
  */
 const LOADS_BY_NAME = Object.freeze({
   'src/guild/host/load-package.ts': "a guild's plugins are packages that its configuration names",
+  'src/cli/reach/load-redact.ts': 'the command line loads the module that `--redact` names',
 })
 
 /** @typedef {{ file: string, line: number, problem: string }} Violation */

@@ -9,6 +9,7 @@ import { renderCommandHelp, renderOverallHelp } from './help.js'
 import { checkOperands, parseArguments } from './input/parse.js'
 import type { Io } from './io.js'
 import { type Address, readAddress } from './reach/address.js'
+import { loadRedact } from './reach/load-redact.js'
 import { type Patience, patienceOf } from './reach/patience.js'
 import { reach as reachBackend } from './reach/reach.js'
 import type { Reached } from './reach/reached.js'
@@ -81,7 +82,9 @@ async function runCommand(command: Command, call: Omit<Call, 'reach' | 'ops'>, r
     return reached
   }
   try {
-    const ops = async (needs = { guild: false }) => (await reach()).ops(needs)
+    // Before anything is asked: what cannot be redacted is not shown.
+    const redact = command.needsBackend ? await loadRedact(text('redact'), io.env) : undefined
+    const ops = async (needs = { guild: false }) => (await reach()).ops({ ...needs, redact })
     return await command.run({ ...call, reach, ops })
   } finally {
     // Everything has been said: a server that does not let go must not keep anybody.

@@ -3,11 +3,11 @@ import { safeAddress } from '../core/secrets.js'
 /** How this command line was called, as far as the next one has to be called alike. */
 export interface CalledAs {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** What names the backend; what stands in a variable stands there for the next one, too. */
+  /** What names the backend, and what may be shown of it; what stands in a variable stands there for the next one, too. */
   readonly flags: Readonly<Record<string, unknown>>
 }
 
-const NAMING = ['backend', 'schema', 'prefix'] as const
+const NAMING = ['backend', 'schema', 'prefix', 'redact'] as const
 
 /** A command line for somebody to copy: on the same backend, called the same way, quoted for a shell. */
 export function typedCommand(words: readonly string[], { env, flags }: CalledAs): string {

@@ -3,6 +3,8 @@ import { isInstance, peek, peekString } from './safe-read.js'
 
 /** Stored error text is cut to this. */
 export const MAX_ERROR_TEXT_BYTES = 8 * 1024
+/** As much of an error as a list loads of each item, in characters. */
+export const LISTED_ERROR_CHARACTERS = 500
 /** A stored stack is cut to this. */
 export const MAX_ERROR_STACK_BYTES = 32 * 1024
 
@@ -27,6 +29,22 @@ export function errorStack(error: unknown): string | undefined {
     parts.push(`Caused by: ${peekString(cause, 'stack') ?? wholeText(cause)}`)
   // Each part is cut before they are joined, so that one of 50 MB is not copied for its first kilobytes.
   return truncateUtf8(parts.map((part) => truncateUtf8(part, MAX_ERROR_STACK_BYTES)).join('\n'), MAX_ERROR_STACK_BYTES)
+}
+
+/**
+ * The first line of an error text, at most `most` characters of it, and `…` where something was left out: what a list shows.
+ * The caller may pass just the beginning of the text, if that is longer than `most`.
+ */
+export function listedError(text: string, most = LISTED_ERROR_CHARACTERS): string {
+  const end = text.search(/[\r\n]/)
+  const line = end < 0 ? text : text.slice(0, end)
+  if (line.length > most) return `${wholeCharacters(line, most)}…`
+  return end < 0 ? line : `${line}…`
+}
+
+/** At most `most` UTF-16 units, without half of a surrogate pair at the end. */
+function wholeCharacters(text: string, most: number): string {
+  return text.slice(0, most).replace(/[\uD800-\uDBFF]$/, '')
 }
 
 /** The name of an error as people know it; for what is no error, its type. Never throws. */

@@ -2,7 +2,7 @@ import type { FailureClass } from '../core/failure.js'
 import type { RetryPolicyOptions } from '../core/retry-policy.js'
 import type { At, Ms } from '../core/time.js'
 import type { Attempt } from '../ports/item.js'
-import type { Counted, FailureGroup, ItemQuery, ItemView, LogEntry, Worker } from '../ports/ledger.js'
+import type { Counted, FailureGroup, ItemQuery, ItemSummary, LogEntry, Worker } from '../ports/ledger.js'
 import type { ItemStateWord } from '../ports/words.js'
 import type { Reason } from './explain.js'
 import type { WritReason } from './guild/writ-reason.js'
@@ -156,22 +156,29 @@ export interface Page {
   readonly next?: string
 }
 
-/** An item in a list: everything but its payload. */
-export interface ItemLine extends ItemView {
+/**
+ * An item in a list. Payloads are not loaded for it; `item(id)` has them. Of an error there is the first line, at most 300
+ * characters, through `redact`.
+ */
+export interface ItemLine extends ItemSummary {
   readonly id: string
   readonly type: string
   /** Where it stands, in the word that everything uses. */
   readonly state: ItemStateWord
 }
 
-/** One item, with its history. */
+/** One item, with its history and what it carries. Its payloads and errors have been through `redact`. */
 export interface ItemReport extends ItemLine {
   /** Every run, with its class, rule, error, worker and times. Empty where the backend keeps none. */
   readonly attempts: readonly Attempt[]
   /** Its life in order, as far as the backend remembers it. */
   readonly life: readonly Moment[]
-  /** The encoded input, through `redact`. Absent where it is no longer kept. */
+  /** The encoded input. Absent where it is no longer kept. */
   readonly input?: string
+  /** The encoded result, once it succeeded. */
+  readonly result?: string
+  /** What its run reported last, encoded. */
+  readonly progress?: string
   /** Ids of the items that it queued, at most a hundred of them. */
   readonly children: readonly string[]
   /** Undefined: its record has expired. */

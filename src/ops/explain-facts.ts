@@ -1,16 +1,19 @@
-import type { Inspect, ItemView } from '../ports/ledger.js'
+import type { Redacted } from '../core/redact.js'
+import type { Inspect, ItemSummary } from '../ports/ledger.js'
 import type { Desk } from './desk.js'
 import { type ExplainFacts, NAMED_MEMBERS, pausedBy } from './explain.js'
 import { gateOf } from './item.js'
 import { pauseOf, readLog } from './pause-log.js'
+import { withShownError, withShownErrors } from './redacted.js'
 
 /** Reads what an explanation stands on: what everything hangs on first, then side by side what that leads to. */
-export async function readExplainFacts(desk: Desk, id: string): Promise<ExplainFacts> {
+export async function readExplainFacts(desk: Desk, redacted: Redacted, id: string): Promise<ExplainFacts> {
   const { ledger } = desk
   const { inspect } = ledger
-  const [now, [view], workers] = await Promise.all([desk.now(), ledger.read([id]), inspect?.workers()])
-  if (view === undefined)
-    return { id, now, view, workers, gate: undefined, members: new Map(), lastError: undefined, paused: {} }
+  const [now, [found], workers] = await Promise.all([desk.now(), desk.summaries([id]), inspect?.workers()])
+  if (found === undefined)
+    return { id, now, view: undefined, workers, gate: undefined, members: new Map(), lastError: undefined, paused: {} }
+  const view = withShownError(found, redacted)
   const isRetry = view.status === 'pending' && view.envelope.attempt > 1
   const [gate, paused, attempts] = await Promise.all([
     gateOf(inspect, view),
@@ -18,12 +21,13 @@ export async function readExplainFacts(desk: Desk, id: string): Promise<ExplainF
     isRetry ? inspect?.attempts(id) : undefined,
   ])
   const named = gate?.waiting.slice(0, NAMED_MEMBERS) ?? []
-  const views = named.length === 0 ? [] : await ledger.read(named)
+  const views = named.length === 0 ? [] : await desk.summaries(named)
   const members = new Map(named.map((member, i) => [member, views[i]]))
-  return { id, now, view, workers, gate, members, lastError: attempts?.at(-1)?.error, paused }
+  const lastError = withShownErrors(attempts?.slice(-1) ?? [], view, redacted)[0]?.error
+  return { id, now, view, workers, gate, members, lastError, paused }
 }
 
-async function pausesOf(desk: Desk, inspect: Inspect | undefined, view: ItemView): Promise<ExplainFacts['paused']> {
+async function pausesOf(desk: Desk, inspect: Inspect | undefined, view: ItemSummary): Promise<ExplainFacts['paused']> {
   if (view.status !== 'pending') return {}
   const queue = view.queue ?? 'default'
   const { type } = view.envelope

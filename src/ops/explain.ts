@@ -1,7 +1,7 @@
 import type { At } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
 import type { Hold } from '../ports/item.js'
-import type { GateView, ItemView } from '../ports/ledger.js'
+import type { GateView, ItemSummary } from '../ports/ledger.js'
 import { isAlive, runs, type SeenWorker } from '../work/alive.js'
 import { cancelReason } from '../work/cancel-text.js'
 import { durationText, instantText } from './duration-text.js'
@@ -40,12 +40,12 @@ export interface Reason {
 export interface ExplainFacts {
   readonly id: string
   readonly now: At
-  readonly view: ItemView | undefined
+  readonly view: ItemSummary | undefined
   /** Undefined: this backend does not know its workers. */
   readonly workers: readonly SeenWorker[] | undefined
   /** The gate that holds it, and its members that have not ended; `undefined` for one that nobody has enqueued. */
   readonly gate: GateView | undefined
-  readonly members: ReadonlyMap<string, ItemView | undefined>
+  readonly members: ReadonlyMap<string, ItemSummary | undefined>
   /** Of the run before, for one that is tried again. */
   readonly lastError: string | undefined
   /** Whether its queue or its type is paused, and the act that did it where the log remembers. */
@@ -108,7 +108,7 @@ export function explain(facts: ExplainFacts): readonly [Reason, ...Reason[]] {
   }
 }
 
-function dead({ ending, class: of, error, endAt, envelope }: ItemView, now: At): Reason {
+function dead({ ending, class: of, error, endAt, envelope }: ItemSummary, now: At): Reason {
   const text = `It is dead (${ending ?? 'ended'}, ${of ?? 'unclassified'}) since attempt ${envelope.attempt}${sinceText(endAt, now)}: ${error ?? 'no error was kept'}`
   switch (ending) {
     case 'exhausted':
@@ -132,7 +132,7 @@ function dead({ ending, class: of, error, endAt, envelope }: ItemView, now: At):
   }
 }
 
-function running(facts: ExplainFacts, view: ItemView): readonly [Reason, ...Reason[]] {
+function running(facts: ExplainFacts, view: ItemSummary): readonly [Reason, ...Reason[]] {
   const { now } = facts
   const holder = facts.workers?.find(({ id }) => id === view.holder)
   const who = holder === undefined ? `worker ${view.holder ?? '(unknown)'}` : `${holder.host} (worker ${holder.id})`
@@ -179,7 +179,7 @@ function running(facts: ExplainFacts, view: ItemView): readonly [Reason, ...Reas
 }
 
 /** Somebody cancelled it while it ran, and that run failed or was cut off before it heard of it. */
-function stopped({ cancelled, dueAt = 0 }: ItemView, now: At): Reason {
+function stopped({ cancelled, dueAt = 0 }: ItemSummary, now: At): Reason {
   const when = dueAt > now ? `at ${instantText(dueAt)}, in ${durationText(dueAt - now)}` : 'when a worker meets it'
   return {
     code: 'stopping',
@@ -189,11 +189,11 @@ function stopped({ cancelled, dueAt = 0 }: ItemView, now: At): Reason {
 }
 
 /** How often that has happened before. At the limit of its worker (3, unless it says otherwise) it is parked as crashed. */
-function cutOffText({ crashes = 0 }: ItemView): string {
+function cutOffText({ crashes = 0 }: ItemSummary): string {
   return crashes === 0 ? '' : `, and it had been cut off ${crashes === 1 ? 'once' : `${crashes} times`} before`
 }
 
-function held(facts: ExplainFacts, view: ItemView): Reason {
+function held(facts: ExplainFacts, view: ItemSummary): Reason {
   const { hold, dueAt } = view
   const atLatest =
     dueAt === undefined || dueAt === Infinity ? '' : ` At the latest it is freed at ${instantText(dueAt)}.`
@@ -238,7 +238,7 @@ function held(facts: ExplainFacts, view: ItemView): Reason {
   }
 }
 
-function memberText(id: string, view: ItemView | undefined, now: At): string {
+function memberText(id: string, view: ItemSummary | undefined, now: At): string {
   if (view === undefined) return `${id} (not enqueued yet)`
   const word = stateOf(view, now)
   if (word === 'dead') return `${id} (dead: ${view.class ?? view.ending})`
@@ -247,7 +247,7 @@ function memberText(id: string, view: ItemView | undefined, now: At): string {
     : `${id} (${word})`
 }
 
-function later(word: 'scheduled' | 'retrying', view: ItemView, { now, lastError: error }: ExplainFacts): Reason {
+function later(word: 'scheduled' | 'retrying', view: ItemSummary, { now, lastError: error }: ExplainFacts): Reason {
   const { dueAt = now, envelope } = view
   const at = `${instantText(dueAt)}, in ${durationText(dueAt - now)}`
   return word === 'scheduled'
@@ -259,7 +259,7 @@ function later(word: 'scheduled' | 'retrying', view: ItemView, { now, lastError:
       }
 }
 
-function pauses(facts: ExplainFacts, view: ItemView): Reason[] {
+function pauses(facts: ExplainFacts, view: ItemSummary): Reason[] {
   const { queue, type } = facts.paused
   return [
     ...(queue === undefined ? [] : [paused('queue', view.queue ?? 'default', queue, facts)]),
@@ -295,7 +295,7 @@ export function pausedBy({ key }: Hold): { readonly what: 'queue' | 'type'; read
 }
 
 /** An item that is not to run any more, though it has not ended yet. */
-function deadlines({ envelope: { deadline }, dueAt = 0 }: ItemView, now: At): Reason[] {
+function deadlines({ envelope: { deadline }, dueAt = 0 }: ItemSummary, now: At): Reason[] {
   if (deadline === undefined || (deadline > now && deadline >= dueAt)) return []
   return [
     {
@@ -310,7 +310,7 @@ function deadlines({ envelope: { deadline }, dueAt = 0 }: ItemView, now: At): Re
 }
 
 /** Whether anybody alive could run it. */
-function handlers({ workers, now }: ExplainFacts, view: ItemView): Reason[] {
+function handlers({ workers, now }: ExplainFacts, view: ItemSummary): Reason[] {
   if (workers === undefined) return []
   const queue = view.queue ?? 'default'
   const alive = workers.filter((worker) => isAlive(worker, now))
@@ -341,18 +341,18 @@ function handlers({ workers, now }: ExplainFacts, view: ItemView): Reason[] {
 }
 
 /** Since when it could have run. */
-function readyText({ status, hold, dueAt }: ItemView, now: At): string {
+function readyText({ status, hold, dueAt }: ItemSummary, now: At): string {
   if (status !== 'pending' || hold !== undefined || dueAt === undefined || dueAt > now) return ''
   return `: it has waited since ${instantText(dueAt)}, ${durationText(now - dueAt)} ago, and stays where it is`
 }
 
 /** What ends it though no worker handles it. */
-function endText({ envelope: { deadline } }: ItemView, now: At): string {
+function endText({ envelope: { deadline } }: ItemSummary, now: At): string {
   if (deadline === undefined || deadline <= now) return ''
   return ` At its deadline, ${instantText(deadline)}, it ends as expired.`
 }
 
-function waiting(view: ItemView, now: At): Reason {
+function waiting(view: ItemSummary, now: At): Reason {
   const since = view.dueAt === undefined ? '' : ` since ${durationText(now - view.dueAt)}`
   return {
     code: 'waiting',

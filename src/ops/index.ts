@@ -1,4 +1,5 @@
 /** What a person can ask of a backend and of a guild, and do to them, from any process that reaches them. */
+export type { Redact, RedactAbout } from '../core/redact.js'
 export type { FailureGroup, LogEntry, Worker, WorkerSettings } from '../ports/ledger.js'
 export { NotSupportedError } from '../work/controls/pausing.js'
 export { NoActionError, NoItemError, WrongStateError } from './acts/errors.js'
@@ -36,5 +37,4 @@ export type {
 export type { Reason, ReasonCode } from './explain.js'
 export type { GuildStacks } from './guild/books.js'
 export type { WritReason, WritReasonCode } from './guild/writ-reason.js'
-export type { Redact } from './item.js'
 export { type OpsOptions, openOps } from './ops.js'

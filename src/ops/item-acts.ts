@@ -1,6 +1,6 @@
 import type { At, Ms } from '../core/time.js'
 import type { Attempt } from '../ports/item.js'
-import type { ItemView, LogEntry } from '../ports/ledger.js'
+import type { ItemSummary, LogEntry } from '../ports/ledger.js'
 import { ActionBook } from './acts/action-book.js'
 import type { ActionRecord } from './acts/action-record.js'
 import { ChangedPages } from './acts/changed-pages.js'
@@ -46,7 +46,7 @@ const SKEW_MS: Ms = 100
  */
 export async function bulkActsOn(
   desk: Desk,
-  view: ItemView,
+  view: ItemSummary,
   attempts: readonly Attempt[],
   logged: readonly ItemAct[],
   now: At,
@@ -81,7 +81,7 @@ async function lastActIn(
   return last === undefined ? undefined : { ...last, at: exactly ?? Math.max(last.at, from) }
 }
 
-function windowsOf(view: ItemView, attempts: readonly Attempt[], now: At): readonly Window[] {
+function windowsOf(view: ItemSummary, attempts: readonly Attempt[], now: At): readonly Window[] {
   const { queueAt, redrives = 0 } = view.envelope
   const windows: Window[] = []
   const endBefore = attempts.findLast(({ endedAt }) => endedAt <= queueAt)?.endedAt ?? 0

@@ -1,25 +1,26 @@
-import type { GateView, Inspect, ItemView } from '../ports/ledger.js'
+import type { RedactAbout, Redacted } from '../core/redact.js'
+import type { GateView, Inspect, ItemSummary, ItemView } from '../ports/ledger.js'
 import type { ItemReport } from './api.js'
 import type { Desk } from './desk.js'
 import { actsInLog, bulkActsOn } from './item-acts.js'
 import { lineOf } from './item-line.js'
 import { lifeOf } from './life.js'
 import { readLog } from './pause-log.js'
-
-/** What people may see of an input. */
-export type Redact = (input: string, item: { readonly id: string; readonly type: string }) => string
+import { withShownError, withShownErrors } from './redacted.js'
 
 const MOST_CHILDREN = 100
 /** A group may be large, and its children few: so many pages of it are looked at. */
 const MOST_PAGES = 10
 
 /** One item with everything that is known about it. */
-export async function readItem(desk: Desk, redact: Redact, id: string): Promise<ItemReport | undefined> {
+export async function readItem(desk: Desk, redacted: Redacted, id: string): Promise<ItemReport | undefined> {
   const { ledger } = desk
-  const [[view], now] = await Promise.all([ledger.read([id]), desk.now()])
-  if (view === undefined) return undefined
+  const [[found], now] = await Promise.all([ledger.read([id]), desk.now()])
+  if (found === undefined) return undefined
+  const view = shownView(found, redacted)
+  const shown = (kind: RedactAbout['kind'], value: string) => redacted(kind, value, view.envelope)
   const { inspect } = ledger
-  const [attempts, log, input, children, [group], gate] = await Promise.all([
+  const [runs, log, input, children, [group], gate] = await Promise.all([
     inspect?.attempts(id) ?? [],
     readLog(inspect),
     inspect?.input(id),
@@ -27,6 +28,7 @@ export async function readItem(desk: Desk, redact: Redact, id: string): Promise<
     ledger.groups([view.envelope.groupId]),
     gateOf(inspect, view),
   ])
+  const attempts = withShownErrors(runs, view, redacted)
   const logged = actsInLog(log, id)
   const acts = [...logged, ...(inspect === undefined ? [] : await bulkActsOn(desk, view, attempts, logged, now))]
   return {
@@ -34,31 +36,30 @@ export async function readItem(desk: Desk, redact: Redact, id: string): Promise<
     attempts,
     children,
     life: lifeOf({ view, attempts, waitsFor: gate?.waiting, acts, now }),
-    ...(input === undefined ? {} : { input: seen(redact, input, view) }),
+    ...(input === undefined ? {} : { input: shown('input', input) }),
     ...(group === undefined
       ? {}
-      : { group: { open: group.open, ...(group.value === undefined ? {} : { value: group.value }) } }),
+      : { group: { open: group.open, ...(group.value === undefined ? {} : { value: shown('group', group.value) }) } }),
     ...(gate === undefined ? {} : { waitsFor: gate.waiting }),
   }
 }
 
-export async function gateOf(inspect: Inspect | undefined, { hold }: ItemView): Promise<GateView | undefined> {
+export async function gateOf(inspect: Inspect | undefined, { hold }: ItemSummary): Promise<GateView | undefined> {
   return hold?.by === 'gate' ? inspect?.gate(hold.key) : undefined
 }
 
-/** A rule that fails must not be the one that lets the secret out. */
-function seen(redact: Redact, input: string, { envelope: { id, type } }: ItemView): string {
-  try {
-    const shown: unknown = redact(input, { id, type })
-    return typeof shown === 'string' ? shown : '[withheld: redact() did not return a text]'
-  } catch (error) {
-    // Its message could repeat the input; only its name is shown.
-    return `[withheld: redact() threw ${error instanceof Error ? error.name : typeof error}]`
+/** Everything that it carries, as it may be shown. */
+function shownView(view: ItemView, redacted: Redacted): ItemView {
+  const { result, progress, envelope } = view
+  return {
+    ...withShownError(view, redacted),
+    ...(result === undefined ? {} : { result: redacted('result', result, envelope) }),
+    ...(progress === undefined ? {} : { progress: redacted('progress', progress, envelope) }),
   }
 }
 
 /** Of the first pages of its group: what names it as its parent. */
-async function childrenOf(inspect: Inspect, { envelope: { id, groupId } }: ItemView): Promise<string[]> {
+async function childrenOf(inspect: Inspect, { envelope: { id, groupId } }: ItemSummary): Promise<string[]> {
   const children: string[] = []
   let cursor: string | undefined
   for (let page = 0; page < MOST_PAGES && children.length < MOST_CHILDREN; page += 1) {

@@ -2,7 +2,7 @@ import { classLabel } from '../core/failure.js'
 import type { At } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
 import type { Attempt, Ending } from '../ports/item.js'
-import type { ItemView } from '../ports/ledger.js'
+import type { ItemSummary } from '../ports/ledger.js'
 import { cancelReason } from '../work/cancel-text.js'
 import type { Moment } from './api.js'
 import { durationText, instantText } from './duration-text.js'
@@ -11,7 +11,7 @@ import { stateOf } from './item-line.js'
 
 /** What the life of an item is told from. */
 export interface LifeFacts {
-  readonly view: ItemView
+  readonly view: ItemSummary
   /** The oldest first. A backend keeps the last ones only. */
   readonly attempts: readonly Attempt[]
   /** What its gate still waits for. */
@@ -116,7 +116,7 @@ function failed({ attempt, startedAt, endedAt, class: of, rule, error }: Attempt
 }
 
 /** What became of it after a run that was not its last word, or none: its end is told with its present. */
-function after(view: ItemView, attempt: Attempt, next: Attempt | undefined, wasRedriven: boolean): Moment[] {
+function after(view: ItemSummary, attempt: Attempt, next: Attempt | undefined, wasRedriven: boolean): Moment[] {
   const at = attempt.endedAt
   const hasFailed = attempt.class !== undefined
   if (wasRedriven)
@@ -204,7 +204,7 @@ function present({ view, waitsFor, acts, now }: LifeFacts): Moment[] {
   }
 }
 
-function running(view: ItemView, now: At): Moment {
+function running(view: ItemSummary, now: At): Moment {
   const { holder = '(unknown)', runAt = now, envelope } = view
   return view.running === false
     ? {
@@ -220,7 +220,7 @@ function running(view: ItemView, now: At): Moment {
 }
 
 /** Runs whose process ended in the middle leave no record but their number. */
-function cutOffText({ crashes = 0 }: ItemView): string {
+function cutOffText({ crashes = 0 }: ItemSummary): string {
   if (crashes === 0) return ''
   return crashes === 1 ? ', after a run that was cut off' : `, after ${crashes} runs that were cut off`
 }

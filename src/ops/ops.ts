@@ -1,12 +1,12 @@
 import { type Clock, isClock } from '../core/clock.js'
 import { functionOption, OptionTypeError, optionsObject } from '../core/options.js'
+import { type Redact, redactedBy } from '../core/redact.js'
 import type { Ports } from '../ports/ports.js'
 import { openActs } from './acts/index.js'
 import type { Ops } from './api.js'
 import { openAudit } from './audit/index.js'
 import { openDesk } from './desk.js'
 import type { GuildStacks } from './guild/books.js'
-import type { Redact } from './item.js'
 import { openReads } from './reads.js'
 
 /** Options of {@link openOps}. */
@@ -14,7 +14,9 @@ export interface OpsOptions {
   /** The prefix of the system that is looked at. Default `work:`. */
   readonly prefix?: string
   readonly clock?: Clock
-  /** What people may see of an input. Default: all of it. One that throws withholds the input. */
+  /**
+   * What people may see of inputs, results, progress, group values and errors. Default: all of it. What it throws on is withheld.
+   */
   readonly redact?: Redact
   /** The document store of a guild, for `writs`, `writ` and `rig`: what `openStacks` returned, sealed or not. */
   readonly stacks?: GuildStacks
@@ -38,6 +40,6 @@ export function openOps(ports: Ports, options: OpsOptions = {}): Ops {
     ...(prefix === undefined ? {} : { prefix }),
     ...(clock === undefined ? {} : { clock }),
   })
-  const shown = functionOption<Redact>('openOps.redact', redact, (input) => input)
-  return Object.freeze({ ...openReads(desk, { redact: shown, stacks }), ...openActs(desk), ...openAudit(desk) })
+  const redacted = redactedBy(functionOption<Redact>('openOps.redact', redact, (value) => value))
+  return Object.freeze({ ...openReads(desk, { redacted, stacks }), ...openActs(desk), ...openAudit(desk) })
 }

@@ -1,5 +1,5 @@
 import type { At } from '../core/time.js'
-import type { ItemView } from '../ports/ledger.js'
+import type { ItemSummary } from '../ports/ledger.js'
 import { isAlive, type SeenWorker } from '../work/alive.js'
 import type { WorkerReport } from './api.js'
 import type { Desk } from './desk.js'
@@ -28,7 +28,7 @@ export async function readWorkers(desk: Desk): Promise<readonly WorkerReport[]> 
     .sort((a, b) => b.seenAt - a.seenAt)
 }
 
-function heldBy(items: readonly ItemView[]): ReadonlyMap<string, number> {
+function heldBy(items: readonly ItemSummary[]): ReadonlyMap<string, number> {
   const holds = new Map<string, number>()
   for (const { holder } of items) if (holder !== undefined) holds.set(holder, (holds.get(holder) ?? 0) + 1)
   return holds

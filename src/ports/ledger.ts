@@ -57,8 +57,11 @@ export interface ClaimReply {
   readonly failed?: readonly { readonly queue: string; readonly error: unknown }[]
 }
 
-/** An item as people and waiters see it. The payload is left out; `result` and `error` are there once it ended. */
-export interface ItemView {
+/**
+ * An item without anything it carries: no input, result or progress. It is all that lists, counts and audits read, so
+ * what they cost does not depend on how large the payloads are.
+ */
+export interface ItemSummary {
   readonly envelope: EnvelopeHead
   readonly queue?: string
   readonly status: Status
@@ -75,14 +78,20 @@ export interface ItemView {
    * false, it said otherwise, or there was none yet (a claim tells of no start).
    */
   readonly running?: boolean
-  readonly result?: string
+  /** Once it is dead. Of an {@link ItemSummary} only the first line, at most 500 characters (`listedError`). */
   readonly error?: string
   readonly endAt?: At
-  readonly progress?: string
   /** Somebody asked for it to stop, and it has not ended yet: why. */
   readonly cancelled?: string
   readonly lapses?: number
   readonly crashes?: number
+}
+
+/** One item as waiters and people who ask for it see it: with its result, its progress and its whole error, without its input. */
+export interface ItemView extends ItemSummary {
+  /** Once it succeeded. */
+  readonly result?: string
+  readonly progress?: string
 }
 
 /** Index-backed for `state` with at most one of the others; further filters scan a bounded page. */
@@ -191,13 +200,18 @@ export interface FailureGroup {
   /** When the first and the last of those that are still here failed: died, or ended their last run. */
   readonly firstAt: At
   readonly lastAt: At
-  /** One of them, the last to fail. */
+  /** One of them, the last to fail, with the first line of its error (`listedError`). */
   readonly sample: { readonly id: string; readonly error: string }
 }
 
 /** What people can ask. Absent where it would have to be faked: on plain ports and NATS. */
 export interface Inspect {
-  list(query: ItemQuery): Promise<{ readonly items: readonly ItemView[]; readonly next?: string }>
+  /** A page of items. No result and no progress is read from storage for it, let alone an input. */
+  list(query: ItemQuery): Promise<{ readonly items: readonly ItemSummary[]; readonly next?: string }>
+  /** Items by their ids, as `list` would show them: for those who need to know how they stand, and not what they carry. */
+  summaries(ids: readonly string[]): Promise<readonly (ItemSummary | undefined)[]>
+  /** How many items of each group have not ended, without reading its value. Undefined: no such group, or it has expired. */
+  openCounts(groupIds: readonly string[]): Promise<readonly (number | undefined)[]>
   attempts(id: string): Promise<readonly Attempt[]>
   counts(): Promise<readonly Counted[]>
   workers(): Promise<readonly (Worker & { readonly seenAt: At })[]>
@@ -222,7 +236,7 @@ export interface Inspect {
   strays(ask: {
     readonly cursor?: string
     readonly limit: number
-  }): Promise<{ readonly items: readonly ItemView[]; readonly next?: string }>
+  }): Promise<{ readonly items: readonly ItemSummary[]; readonly next?: string }>
 }
 
 /**

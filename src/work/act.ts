@@ -1,6 +1,6 @@
 import type { Ms } from '../core/time.js'
 import { unreachable } from '../core/unreachable.js'
-import type { ItemView } from '../ports/ledger.js'
+import type { ItemSummary } from '../ports/ledger.js'
 import type { Effect, Settlement } from '../ports/settlement.js'
 import { cancelText } from './cancel-text.js'
 import type { Retention } from './settle.js'
@@ -23,7 +23,7 @@ export interface ActOptions {
  * has moved on, nothing happens, and the caller looks again and chooses again.
  */
 export function act(
-  view: ItemView,
+  view: ItemSummary,
   action: Action,
   { who, why, keep, delayMs = 0 }: ActOptions,
 ): Settlement | undefined {
@@ -65,6 +65,6 @@ export function act(
   }
 }
 
-function guarded(view: ItemView, effects: readonly Effect[]): Settlement {
+function guarded(view: ItemSummary, effects: readonly Effect[]): Settlement {
   return { guard: { by: 'status', id: view.envelope.id, in: [view.status] }, effects }
 }

@@ -2,7 +2,7 @@ import { keepAlive } from '../core/keep-alive.js'
 import { OptionTypeError } from '../core/options.js'
 import { unreachable } from '../core/unreachable.js'
 import type { Claimed, DeadEnding } from '../ports/item.js'
-import type { ItemView } from '../ports/ledger.js'
+import type { ItemSummary } from '../ports/ledger.js'
 import type { OpenedLedger } from '../ports/native.js'
 import type { Ports } from '../ports/ports.js'
 import type { ClosedGroup } from '../ports/settlement.js'
@@ -190,7 +190,7 @@ export class Engine {
   }
 
   /** It was waiting, and this system ended it: by a cancel, or because no worker knows its type. */
-  #endedUnrun({ envelope }: ItemView, ending: DeadEnding, error: string, closed: readonly ClosedGroup[]): void {
+  #endedUnrun({ envelope }: ItemSummary, ending: DeadEnding, error: string, closed: readonly ClosedGroup[]): void {
     this.#s.saw(envelope, { status: 'dead', error, ending, endAt: this.#s.now() })
     this.#waiting.itemEnded(envelope.id, { error })
     for (const group of closed) this.#closed(group)

@@ -1,6 +1,7 @@
 import type { Ms } from '../core/time.js'
 import type { Claimed } from '../ports/item.js'
-import type { ItemView } from '../ports/ledger.js'
+import type { ItemSummary } from '../ports/ledger.js'
+import { summariesOf } from '../ports/summaries.js'
 import { topOf } from '../ports/tree.js'
 import { verdictOn } from './condition.js'
 import type { DependencyInput } from './dependency.js'
@@ -70,12 +71,15 @@ export class GateRun {
   }
 
   /** A tree that nothing was queued below ends with the item at its top. */
-  async #read(members: readonly string[]): Promise<readonly (ItemView | undefined)[]> {
+  async #read(members: readonly string[]): Promise<readonly (ItemSummary | undefined)[]> {
     const { ledger } = this.#s
-    const views = await ledger.read(members)
+    const views = await summariesOf(ledger, members)
     const tops = members.map((member, i) => (views[i] === undefined ? topOf(member) : undefined))
     if (tops.every((top) => top === undefined)) return views
-    const found = await ledger.read(tops.map((top, i) => top ?? members[i]!))
+    const found = await summariesOf(
+      ledger,
+      tops.map((top, i) => top ?? members[i]!),
+    )
     return views.map((view, i) => view ?? found[i])
   }
 }

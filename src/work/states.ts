@@ -1,14 +1,15 @@
 import type { At } from '../core/time.js'
 import type { DeadEnding, EnvelopeHead } from '../ports/item.js'
-import type { ItemView, Ledger } from '../ports/ledger.js'
+import type { ItemSummary, Ledger } from '../ports/ledger.js'
+import { summariesOf } from '../ports/summaries.js'
 import type { WorkState } from './work.js'
 
 /**
- * An item as the public API shows it. `result` stays text here: the caller knows the type and decodes it. What a process has
+ * An item as the public API shows it, without what it carries. What a process has
  * claimed is running; only where it is known not to have begun it is pending. This process knows of its own (`here`: when the
  * handler of what it holds was called), and plain ports tell by `runAt`.
  */
-export function stateOf(view: ItemView, here?: ReadonlyMap<string, At | undefined>): WorkState {
+export function stateOf(view: ItemSummary, here?: ReadonlyMap<string, At | undefined>): WorkState {
   const { id } = view.envelope
   const runAt = view.status === 'running' && here?.has(id) === true ? here.get(id) : view.runAt
   return {
@@ -21,16 +22,16 @@ export function stateOf(view: ItemView, here?: ReadonlyMap<string, At | undefine
   }
 }
 
-function isDeadEnding(ending: ItemView['ending']): ending is DeadEnding {
+function isDeadEnding(ending: ItemSummary['ending']): ending is DeadEnding {
   return ending !== undefined && ending !== 'done' && ending !== 'dropped'
 }
 
 /** The states of these items, in their order; what the ledger no longer knows, this process may. */
 export async function statesOf(
-  { ledger, known }: { readonly ledger: Pick<Ledger, 'read'>; readonly known: KnownStates | undefined },
+  { ledger, known }: { readonly ledger: Pick<Ledger, 'inspect' | 'read'>; readonly known: KnownStates | undefined },
   ids: readonly string[],
 ): Promise<readonly (WorkState | undefined)[]> {
-  const views = await ledger.read(ids)
+  const views = await summariesOf(ledger, ids)
   return ids.map((id, i) => {
     const view = views[i]
     return view === undefined ? known?.get(id) : stateOf(view)

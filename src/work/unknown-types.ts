@@ -1,5 +1,5 @@
 import type { At, Ms } from '../core/time.js'
-import type { Inspect, ItemView } from '../ports/ledger.js'
+import type { Inspect, ItemSummary } from '../ports/ledger.js'
 import type { ClosedGroup } from '../ports/settlement.js'
 import { isAlive, runs } from './alive.js'
 import { NotSupportedError } from './controls/pausing.js'
@@ -13,7 +13,7 @@ const SHORTEST_MS: Ms = 1_000
 const PAGE = 500
 
 /** Hears of an item that has ended, with its error and the groups that it closed. */
-type Ended = (view: ItemView, error: string, closed: readonly ClosedGroup[]) => void
+type Ended = (view: ItemSummary, error: string, closed: readonly ClosedGroup[]) => void
 
 interface Unhandled {
   readonly queue: string
@@ -97,7 +97,7 @@ export class UnknownTypes {
     return workers.some((one) => isAlive(one, now) && runs(one, queue, type))
   }
 
-  async #end(view: ItemView): Promise<void> {
+  async #end(view: ItemSummary): Promise<void> {
     const { envelope } = view
     const error = `unknown work type: no live worker handled "${envelope.type}" within ${this.#timeoutMs} ms (unknownTypeTimeout)`
     const result = await this.#s.commits.add(unrouted(envelope, error, this.#s.o.keep))

@@ -2,7 +2,7 @@ import type { Doer } from '../core/doer/doer.js'
 import { MillraceError } from '../core/error.js'
 import type { At, Maybe, Ms } from '../core/time.js'
 import type { Claimed } from '../ports/item.js'
-import type { ClaimReply, ItemView } from '../ports/ledger.js'
+import type { ClaimReply, ItemSummary } from '../ports/ledger.js'
 import type { ClosedGroup } from '../ports/settlement.js'
 import { ledgerFeed } from '../source/ledger-feed.js'
 import type { Deliveries, Delivery } from '../source/loop/delivery.js'
@@ -48,7 +48,7 @@ const STOP_GRACE_MS = 500
 export interface WorkLoopEvents {
   settled(delivery: Delivery<Claimed>, settling: WorkSettling): void
   /** An item that waited has ended as unroutable, with this error, and these groups with it. */
-  endedUnrun(view: ItemView, error: string, closed: readonly ClosedGroup[]): void
+  endedUnrun(view: ItemSummary, error: string, closed: readonly ClosedGroup[]): void
   /** A group closed without a settlement of ours: what a dead process had begun was completed. */
   closed(group: ClosedGroup): void
   /** A look at the queues is over, or something left: what is owed may have changed. */

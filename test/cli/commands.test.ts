@@ -1,10 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createWork, defineWork, type MemoryBackend, memoryBackend, PoisonError } from 'millrace'
 import type { ActionReport, Ops } from 'millrace/ops'
 import { FakeClock } from 'millrace/testing'
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands/index.js'
 import { widthOf } from '../../src/cli/terminal/width.js'
+import { temporaryFile } from '../drivers/sqlite/temporary.js'
 import { Bench } from './support.js'
 
 /** Dead, completed and scheduled items, as a small system leaves them behind. */
@@ -509,5 +510,61 @@ describe('an error', () => {
     const bench = failing(new Error('cannot use postgres://ada:geheim@h/d with geheim'))
     const { err } = await bench.said('overview', '--backend', 'postgres://ada:geheim@h/d', '--debug')
     expect(err).not.toContain('geheim')
+  })
+})
+
+describe('redact on the command line', () => {
+  const moduleOf = (code: string): string => {
+    const file = temporaryFile('redact.mjs')
+    writeFileSync(file, code)
+    return file
+  }
+  const hiding = "export default (value, { kind, type }) => '(' + kind + '-of-' + type + ')'"
+
+  it('decides what list, failures, show and explain print, for people and for programs', async () => {
+    const { backend, dead } = await worked()
+    const file = moduleOf(hiding)
+    const bench = new Bench({ backend })
+    for (const command of [['list', 'state:dead'], ['failures'], ['show', dead[0]!, '--full'], ['explain', dead[0]!]]) {
+      expect((await bench.said(...command)).out).toMatch(/no\s+such/)
+      for (const more of [[], ['--json']]) {
+        const { code, out } = await bench.said(...command, '--redact', file, ...more)
+        expect(code).toBe(0)
+        expect(out).toContain('(error-of-broken)')
+        expect(out).not.toMatch(/no\s+such/)
+      }
+    }
+    expect((await bench.said('show', dead[0]!, '--redact', file)).out).toContain('(input-of-broken)')
+  })
+
+  it('can be set once for every command by MILLRACE_REDACT, also as an export named redact', async () => {
+    const { backend } = await worked()
+    const file = moduleOf("export const redact = () => '(hidden)'")
+    const bench = new Bench({ backend, env: { MILLRACE_REDACT: file } })
+    const { out } = await bench.said('list', 'state:dead')
+    expect(out).toContain('(hidden)')
+    expect(out).not.toContain('no such thing')
+  })
+
+  it.each([
+    ['is not there', () => './no-such-redact.mjs', 'cannot be loaded, so nothing is shown'],
+    ['does not export a function', () => moduleOf('export default 5'), 'must export a function by default'],
+    ['fails as it is loaded', () => moduleOf("throw new Error('broken module')"), 'broken module'],
+  ])('refuses to show anything when the module %s', async (_, file, says) => {
+    const { backend } = await worked()
+    const { code, out, err } = await new Bench({ backend }).said('list', 'state:dead', '--redact', file())
+    expect(code).toBe(2)
+    expect(out).toBe('')
+    expect(err).toContain('--redact')
+    expect(err).toContain(says)
+  })
+
+  it('withholds what redact throws on, and goes on', async () => {
+    const { backend } = await worked()
+    const file = moduleOf('export default (value) => { throw new Error(value) }')
+    const { code, out, err } = await new Bench({ backend }).said('list', 'state:dead', '--redact', file)
+    expect(code).toBe(0)
+    expect(out).toContain('[withheld: redact() threw Error]')
+    expect(`${out}${err}`).not.toContain('no such thing')
   })
 })

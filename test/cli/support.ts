@@ -132,7 +132,7 @@ export class Bench {
     return {
       kind: 'sqlite',
       name: 'sqlite:./bench.db',
-      ops: async () => ops ?? openOps(this.backend, { clock: this.clock }),
+      ops: async ({ redact }) => ops ?? openOps(this.backend, { clock: this.clock, ...(redact && { redact }) }),
       facts: async () => ({
         server: 'Bench 1.0',
         askedAt: this.clock.now(),

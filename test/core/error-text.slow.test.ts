@@ -5,11 +5,28 @@ import {
   errorName,
   errorStack,
   errorText,
+  listedError,
   MAX_ERROR_STACK_BYTES,
   MAX_ERROR_TEXT_BYTES,
   truncateUtf8,
 } from '../../src/core/error-text.js'
 import { allThrowing, cyclic, revoked, throwingGetters, thrown, unprintable } from './hostile.js'
+
+describe('an error in a list', () => {
+  it('is its first line, and says when there is more', () => {
+    expect(listedError('Error: boom')).toBe('Error: boom')
+    expect(listedError('Error: boom\n    at f')).toBe('Error: boom…')
+    expect(listedError('Error: boom\r\nmore')).toBe('Error: boom…')
+    expect(listedError('')).toBe('')
+  })
+
+  it('is at most so many characters, none of them half', () => {
+    expect(listedError('x'.repeat(500))).toBe('x'.repeat(500))
+    expect(listedError('x'.repeat(501))).toBe(`${'x'.repeat(500)}…`)
+    expect(listedError('ab😀c', 3)).toBe('ab…')
+    expect(listedError(`${'€'.repeat(501)}\n`)).toBe(`${'€'.repeat(500)}…`)
+  })
+})
 
 describe('the text of what was thrown', () => {
   it('is name and message for Errors, and String(x) for the rest', () => {

@@ -183,7 +183,7 @@ describe('an item of a real system', () => {
       }),
     ).toBe('[withheld: redact() threw TypeError]')
     // @ts-expect-error: it must answer at once
-    expect(await redacted(async () => 's3cret')).toBe('[withheld: redact() did not return a text]')
+    expect(await redacted(async () => 's3cret')).toBe('[withheld: redact() returned object instead of a text]')
     await stop()
   })
 

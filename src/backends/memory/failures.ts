@@ -1,3 +1,4 @@
+import { listedError } from '../../core/error-text.js'
 import type { FailureClass } from '../../core/failure.js'
 import type { At } from '../../core/time.js'
 import type { FailureGroup } from '../../ports/ledger.js'
@@ -36,7 +37,7 @@ export function failuresOf(book: Book): FailureGroup[] {
     .map(({ class: of, last, ...group }) => ({
       ...group,
       ...(of === undefined ? {} : { class: of }),
-      sample: { id: last.id, error: errorOf(last) },
+      sample: { id: last.id, error: listedError(errorOf(last)) },
     }))
 }
 

@@ -23,7 +23,7 @@ import {
   WAITING,
 } from './state-index.js'
 import type { Time } from './time.js'
-import { viewOf } from './view-of.js'
+import { summaryOf } from './view-of.js'
 
 /** A page looks at no more than this many items beyond those it returns, when filters have no index of their own. */
 const MAX_SCANNED = 1_000
@@ -43,6 +43,20 @@ export function inspectBook(book: Book, time: Time): Inspect {
     list: async (query) => {
       const now = upToDate()
       return page(book, query, now, statesOf(query), (record) => fits(record, query))
+    },
+    summaries: async (ids) => {
+      const now = upToDate()
+      return ids.map((id) => {
+        const record = book.item(id, now)
+        return record === undefined ? undefined : summaryOf(book, record, now)
+      })
+    },
+    openCounts: async (ids) => {
+      const now = time.wall()
+      return ids.map((id) => {
+        const lone = book.loneItem(id, now)
+        return lone === undefined ? book.group(id, now)?.open : lone.lone === 'open' ? 1 : 0
+      })
     },
     count: async (query) => {
       upToDate()
@@ -95,13 +109,13 @@ function page(
   let last = cursor
   for (const record of merged) {
     if (found.length >= query.limit || scanned >= MAX_SCANNED) {
-      return { items: found.map((one) => viewOf(book, one, now)), next: String(last) }
+      return { items: found.map((one) => summaryOf(book, one, now)), next: String(last) }
     }
     last = record.entered
     if (isWanted(record)) found.push(record)
     else scanned += 1
   }
-  return { items: found.map((one) => viewOf(book, one, now)) }
+  return { items: found.map((one) => summaryOf(book, one, now)) }
 }
 
 function statesOf({ state }: Pick<ItemQuery, 'state'>): readonly StateCode[] {

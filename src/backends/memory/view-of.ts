@@ -1,15 +1,38 @@
+import { listedError } from '../../core/error-text.js'
 import type { At } from '../../core/time.js'
 import type { Envelope, EnvelopeHead } from '../../ports/item.js'
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary, ItemView } from '../../ports/ledger.js'
 import type { Book } from './book.js'
 import type { ItemRecord } from './item-record.js'
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** The item as people and waiters see it: without its input, with what a plain system wrote of it. */
+/** The item as those see it who ask for it: without its input, with what a plain system wrote of it. */
 export function viewOf(book: Book, record: ItemRecord, now: At): ItemView {
+  const view: Writable<ItemView> = { ...standingOf(record) }
+  const { status, extras } = record
+  if (extras?.progress !== undefined) view.progress = extras.progress
+  const result = record.result ?? textOf(book, book.names.result, record.id, now)
+  if (result !== undefined && status === 'success') view.result = result
+  const error = errorOf(book, record, now)
+  if (error !== undefined) view.error = error
+  return view
+}
+
+/** The item as lists show it: its result and progress are not touched, of its error there is the first line. */
+export function summaryOf(book: Book, record: ItemRecord, now: At): ItemSummary {
+  const error = errorOf(book, record, now)
+  const summary = standingOf(record)
+  return error === undefined ? summary : { ...summary, error: listedError(error) }
+}
+
+function errorOf(book: Book, { id, status, extras }: ItemRecord, now: At): string | undefined {
+  return extras?.error ?? (status === 'dead' ? textOf(book, book.names.error, id, now) : undefined)
+}
+
+function standingOf(record: ItemRecord): ItemSummary {
   const { message, status, extras, holder } = record
-  const view: Writable<ItemView> = {
+  const view: Writable<ItemSummary> = {
     envelope: withoutInput(record.envelope),
     queue: record.queue.name,
     status,
@@ -29,12 +52,7 @@ export function viewOf(book: Book, record: ItemRecord, now: At): ItemView {
   }
   if (record.runAt !== undefined) view.runAt = record.runAt
   if (record.endAt !== undefined) view.endAt = record.endAt
-  if (extras?.progress !== undefined) view.progress = extras.progress
   if (extras?.cancelled !== undefined && record.endAt === undefined) view.cancelled = extras.cancelled
-  const result = record.result ?? textOf(book, book.names.result, record.id, now)
-  const error = extras?.error ?? (status === 'dead' ? textOf(book, book.names.error, record.id, now) : undefined)
-  if (result !== undefined && status === 'success') view.result = result
-  if (error !== undefined) view.error = error
   return view
 }
 

@@ -1,15 +1,25 @@
 import { readEndless } from '../../core/endless-json.js'
 import { MillraceError } from '../../core/error.js'
+import { LISTED_ERROR_CHARACTERS, listedError } from '../../core/error-text.js'
 import type { FailureClass } from '../../core/failure.js'
 import type { At } from '../../core/time.js'
 import type { SqlValue } from '../../drivers/postgres/index.js'
 import type { Attempt } from '../../ports/item.js'
-import type { Counted, Inspect, ItemQuery, Worker } from '../../ports/ledger.js'
+import type { Counted, Inspect, ItemQuery, ItemSummary, Worker } from '../../ports/ledger.js'
 import { type ItemStateWord, stateWord } from '../../ports/words.js'
 import type { Connection } from './connection.js'
 import { countStatement, FINISHED_CODES, ITEM_CODES, ITEM_WORD } from './count.js'
 import { wholeMs } from './durations.js'
-import { FINISHED_VIEW, ITEM_VIEW, type ViewRow, viewFrom, withNow, withOneNow } from './view.js'
+import { isUnstorable } from './refusal.js'
+import {
+  FINISHED_SUMMARY,
+  ITEM_SUMMARY,
+  LISTED_OUTCOME,
+  summaryFrom,
+  type ViewRow,
+  withNow,
+  withOneNow,
+} from './view.js'
 
 /** A page looks at no more than this many rows of each list, when filters have no index of their own. */
 const MAX_SCANNED = 1_000
@@ -18,6 +28,25 @@ const MAX_SCANNED = 1_000
 export function inspectSchema(connection: Connection): Inspect {
   return {
     list: (query) => page(connection, query),
+    summaries: async (ids) => {
+      const { driver, sql } = await connection.ready()
+      const wanted = ids.filter((id) => !isUnstorable(id))
+      const rows = await driver.query<[string]>(sql('summaries', SUMMARIES, [wanted, connection.now()]))
+      const found = new Map(
+        rows.map(([json]) => {
+          const row = JSON.parse(json) as ViewRow
+          return [row.id, summaryFrom(row)]
+        }),
+      )
+      return ids.map((id) => found.get(id))
+    },
+    openCounts: async (ids) => {
+      const { driver, sql } = await connection.ready()
+      const wanted = ids.filter((id) => !isUnstorable(id))
+      const rows = await driver.query<[string, number]>(sql('open_counts', OPEN_COUNTS, [wanted, connection.now()]))
+      const found = new Map(rows)
+      return ids.map((id) => found.get(id))
+    },
     count: async (query) => {
       const { driver, sql } = await connection.ready()
       const counting = countStatement(query, connection.now())
@@ -49,7 +78,7 @@ export function inspectSchema(connection: Connection): Inspect {
         retrying: Number(retrying),
         firstAt: Number(firstAt),
         lastAt: Number(lastAt),
-        sample: { id: id ?? '', error: error ?? '' },
+        sample: { id: id ?? '', error: listedError(error ?? '') },
       }))
     },
     strays: async (ask) => {
@@ -57,7 +86,7 @@ export function inspectSchema(connection: Connection): Inspect {
       const limit = Math.max(1, Math.floor(ask.limit))
       const rows = await driver.query<[string]>(sql('strays', STRAYS, [connection.now(), cursorOf(ask), limit + 1]))
       const found = rows.slice(0, limit).map(([json]) => JSON.parse(json) as ViewRow)
-      const items = found.map(viewFrom)
+      const items = found.map(summaryFrom)
       return rows.length > limit ? { items, next: String(found.at(-1)?.seq) } : { items }
     },
     attempts: async (id) => {
@@ -142,10 +171,24 @@ type FailureRow = [
 ]
 
 const FLOW = 'select * from {schema}.flow_after($1, $2)'
-const FAILURES = 'select * from {schema}.failure_groups($1, $2)'
+const FAILURES = `select fingerprint, class, type, dead, retrying, first_at, last_at, sample_id,
+  left(sample_error, ${LISTED_ERROR_CHARACTERS + 1}) from {schema}.failure_groups($1, $2)`
+// By the primary keys, one id after the other: a plan made while the tables are empty must not read them whole when they are large.
+const SUMMARIES = withNow(
+  `select x.json from unnest($1::text[]) w(id) cross join lateral (
+     (select row_to_json((select v from (select ${ITEM_SUMMARY}) v))::text as json
+        from {schema}.item i join {schema}.home h on h.no = i.home join {schema}.queue q on q.no = h.queue where i.id = w.id)
+     union all
+     (select row_to_json((select v from (select ${FINISHED_SUMMARY}) v))::text
+        from {schema}.finished f join {schema}.home h on h.no = f.home join {schema}.queue q on q.no = h.queue
+       where f.id = w.id and f.gone_at > {now})
+   ) x`,
+  '$2',
+)
+const OPEN_COUNTS = 'select id, open from {schema}.read_groups($1, $2)'
 // By item_stray.
 const STRAYS = withNow(
-  `select row_to_json((select v from (select ${ITEM_VIEW}) v))::text
+  `select row_to_json((select v from (select ${ITEM_SUMMARY}) v))::text
      from {schema}.item i join {schema}.home h on h.no = i.home join {schema}.queue q on q.no = h.queue
     where ((i.state = 2 and i.lease_until is null) or (i.state = 1 and i.due_at is null and i.hold_by is null))
       and i.seq < $2 order by i.seq desc limit $3`,
@@ -199,14 +242,14 @@ async function page(connection: Connection, query: ItemQuery): ReturnType<Inspec
     query.groupId ?? null,
   ]
   const rows = await driver.query<[string, string | null, string, boolean]>(sql(`list_${name}`, text, values))
-  const items: ReturnType<typeof viewFrom>[] = []
+  const items: ItemSummary[] = []
   let last = from
   let scanned = 0
   for (const [json, fingerprint, at, isOver] of rows) {
     const row = JSON.parse(json) as ViewRow
     if (items.length >= limit || scanned >= MAX_SCANNED) return { items, next: String(last) }
     last = row.seq
-    const view = viewFrom(row)
+    const view = summaryFrom(row)
     if (!isOver && fits(view, fingerprint, query, Number(at))) items.push(view)
     else scanned += 1
   }
@@ -284,12 +327,12 @@ function listStatement(query: ItemQuery): { readonly name: string; readonly text
   const selects = [
     ...newest(parts.items).map(
       (part) =>
-        `select row_to_json((select v from (select ${ITEM_VIEW.replace('i.seq', `${seqOf('i')} as seq`)}) v))::text as json, i.fingerprint, ${seqOf('i')} as seq, false as is_over
+        `select row_to_json((select v from (select ${ITEM_SUMMARY.replace('i.seq', `${seqOf('i')} as seq`)}) v))::text as json, i.fingerprint, ${seqOf('i')} as seq, false as is_over
            from ${part} i ${joined.replace('%', 'i')}`,
     ),
     ...newest(parts.finished).map(
       (part) =>
-        `select row_to_json((select v from (select ${FINISHED_COLUMNS.replace('f.seq', `${seqOf('f')} as seq`)}) v))::text as json, f.fingerprint, ${seqOf('f')} as seq, f.gone_at <= {now} as is_over
+        `select row_to_json((select v from (select ${FINISHED_SUMMARY.replace('f.seq', `${seqOf('f')} as seq`)}) v))::text as json, f.fingerprint, ${seqOf('f')} as seq, f.gone_at <= {now} as is_over
            from ${part} f ${joined.replace('%', 'f')}`,
     ),
   ]
@@ -307,19 +350,13 @@ function listStatement(query: ItemQuery): { readonly name: string; readonly text
   return { name: `${by}_${state ?? 'all'}`, text, isExact }
 }
 
-/** What a list reads of a row: never its input, nor its history. */
+/** What a list reads of a row: never its input, result or progress, nor its history. */
 const ITEM_LISTED = `i.id, i.seq, i.home, i.group_id, i.priority, i.attempt, i.state, i.queue_at, i.start_at, i.run_at, i.rest,
-  i.lapses, i.crashes, i.progress, i.due_at, i.hold_by, i.hold_key, i.worker, i.lease_until, i.cancelled, i.running, i.fingerprint`
+  i.lapses, i.crashes, i.due_at, i.hold_by, i.hold_key, i.worker, i.lease_until, i.cancelled, i.running, i.fingerprint`
 const FINISHED_LISTED = `f.id, f.seq, f.home, f.group_id, f.priority, f.attempt, f.state, f.queue_at, f.start_at, f.run_at, f.rest,
-  f.lapses, f.crashes, f.progress, f.end_at, f.gone_at, f.ending, f.class, f.outcome, f.fingerprint`
+  f.lapses, f.crashes, f.end_at, f.gone_at, f.ending, f.class, ${LISTED_OUTCOME} as outcome, f.fingerprint`
 
-/** The view of a finished row with the names that `row_to_json` is to give its columns. */
-const FINISHED_COLUMNS = FINISHED_VIEW.replace(
-  'null::bigint, null::text, null::text, null::text, null::bigint, null::text',
-  'null::bigint as due_at, null::text as hold_by, null::text as hold_key, null::text as worker, null::bigint as lease_until, null::text as cancelled',
-)
-
-function fits(view: ReturnType<typeof viewFrom>, fingerprint: string | null, query: ItemQuery, now: At): boolean {
+function fits(view: ItemSummary, fingerprint: string | null, query: ItemQuery, now: At): boolean {
   const { envelope } = view
   return (
     (query.state === undefined || stateWord({ ...view, attempt: envelope.attempt }, now) === query.state) &&

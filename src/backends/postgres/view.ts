@@ -1,6 +1,7 @@
+import { LISTED_ERROR_CHARACTERS, listedError } from '../../core/error-text.js'
 import type { FailureClass } from '../../core/failure.js'
 import type { Ending, EnvelopeHead } from '../../ports/item.js'
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary, ItemView } from '../../ports/ledger.js'
 import { fromColumns } from './envelope-columns.js'
 
 /** One row of either table as `row_to_json` gives it, with the names of its queue and type. */
@@ -34,7 +35,7 @@ export interface ViewRow {
 }
 
 /**
- * What `read` and `list` select, of both tables alike. What stands aside for a pause that is over has its place back, though
+ * What `read` selects, of both tables alike. What stands aside for a pause that is over has its place back, though
  * no claim has put it there yet; and a hold ends with its time.
  */
 export const ITEM_VIEW =
@@ -51,11 +52,24 @@ export const FINISHED_VIEW = `f.id, f.seq, q.name as queue_name, h.type, f.group
   f.start_at, f.run_at, f.rest, f.lapses, f.crashes, f.progress, null::bigint, null::text, null::text, null::text, null::bigint, null::text,
   null::boolean as running, f.end_at, f.ending, f.class, f.outcome`
 
+/** The first characters of an outcome that is an error: what a list reads of it. A result is not even fetched. */
+export const LISTED_OUTCOME = `case when f.state > 5 then left(f.outcome, ${LISTED_ERROR_CHARACTERS + 1}) end`
+
+/** What lists select: neither result nor progress, and of an error what they show. */
+export const ITEM_SUMMARY = ITEM_VIEW.replace('i.progress', 'null::text as progress')
+export const FINISHED_SUMMARY = FINISHED_VIEW.replace('f.progress', 'null::text as progress')
+  .replace('f.outcome', `${LISTED_OUTCOME} as outcome`)
+  // The names that `row_to_json` is to give its columns, where no other row gives them.
+  .replace(
+    'null::bigint, null::text, null::text, null::text, null::bigint, null::text',
+    'null::bigint as due_at, null::text as hold_by, null::text as hold_key, null::text as worker, null::bigint as lease_until, null::text as cancelled',
+  )
+
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 const COMPLETED = 5
 
-/** The item as people and waiters see it. */
+/** The item as those see it who ask for it. */
 export function viewFrom(row: ViewRow): ItemView {
   const { id, type, priority, attempt } = row
   const columns = {
@@ -96,6 +110,12 @@ export function viewFrom(row: ViewRow): ItemView {
     else view.error = row.outcome
   }
   return view
+}
+
+/** The item as lists show it, from a row in which there is neither a result nor progress. */
+export function summaryFrom(row: ViewRow): ItemSummary {
+  const view = viewFrom(row)
+  return view.error === undefined ? view : { ...view, error: listedError(view.error) }
 }
 
 /** Puts the place of the time parameter into a statement. */

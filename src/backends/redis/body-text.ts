@@ -18,7 +18,7 @@ export function bodyTexts({ id: _id, type: _type, groupId: _group, input, ...res
   return { head: JSON.stringify(head), body: isWellFormed(input) ? `=${input}` : JSON.stringify(input) }
 }
 
-/** The input of a body as it was stored. One that came as a plain message, or is older than heads, is a whole envelope. */
+/** The input of a body as it was stored. One that is older than heads, or came as a plain message written unlike JSON.stringify, is a whole envelope. */
 export function inputFrom(body: string): string | undefined {
   if (body.startsWith('=')) return body.slice(1)
   return body.startsWith('"') ? (JSON.parse(body) as string) : readEnvelope(body)?.input

@@ -1,8 +1,9 @@
+import { listedError } from '../../core/error-text.js'
 import type { FailureClass } from '../../core/failure.js'
 import type { At } from '../../core/time.js'
 import { nextTry, redriven } from '../../ports/envelope.js'
 import type { Claimed, Ending, Envelope, EnvelopeHead, Hold, Status } from '../../ports/item.js'
-import type { ClaimReply, ItemView, ScheduleRecord } from '../../ports/ledger.js'
+import type { ClaimReply, ItemSummary, ItemView, ScheduleRecord } from '../../ports/ledger.js'
 import type { CommitResult, GroupValue, Settlement } from '../../ports/settlement.js'
 import { envelopeFromTexts } from './body-text.js'
 
@@ -132,6 +133,12 @@ export function viewFrom(row: readonly Cell[]): ItemView {
   if (cancelled != null) view.cancelled = String(cancelled)
   if (progress !== null) view.progress = String(progress)
   return view
+}
+
+/** A row of view.lua without payloads. */
+export function summaryFrom(row: readonly Cell[]): ItemSummary {
+  const view = viewFrom(row)
+  return view.error === undefined ? view : { ...view, error: listedError(view.error) }
 }
 
 /** A row of groups-read.lua. */

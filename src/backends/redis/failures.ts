@@ -1,3 +1,4 @@
+import { listedError } from '../../core/error-text.js'
 import type { FailureClass } from '../../core/failure.js'
 import type { FailureGroup } from '../../ports/ledger.js'
 import { attemptsFrom } from './attempt-text.js'
@@ -31,7 +32,10 @@ export async function failuresOn(desk: Desk, limit: number): Promise<FailureGrou
     retrying,
     firstAt: Number(firstAt),
     lastAt: Number(lastAt),
-    sample: { id, error: text === null ? '' : isDead === 1 ? text : (attemptsFrom(text)[0]?.error ?? '') },
+    sample: {
+      id,
+      error: listedError(text === null ? '' : isDead === 1 ? text : (attemptsFrom(text)[0]?.error ?? '')),
+    },
   }))
 }
 

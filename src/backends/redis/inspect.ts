@@ -3,10 +3,11 @@ import { attemptsFrom } from './attempt-text.js'
 import { inputFrom } from './body-text.js'
 import { countOn } from './count.js'
 import { countedFrom } from './counts.js'
-import { scheduleFrom, viewFrom } from './decode.js'
+import { scheduleFrom, summaryFrom } from './decode.js'
 import type { Desk } from './desk.js'
 import { failuresOn } from './failures.js'
 import { flowOn } from './flow.js'
+import { inSteps } from './in-steps.js'
 import { queryWords } from './query-words.js'
 import { straysOn } from './strays.js'
 import { workerFrom } from './worker-text.js'
@@ -37,8 +38,16 @@ export function inspectOn(desk: Desk, swept: (removed: number) => void): Inspect
       if (query.after !== undefined) await upgraded()
       await upToDate()
       const [next, ...rows] = (await desk.run('list', words)) as [string | null, ...(readonly string[] | null)[]]
-      const items = rows.flatMap((row) => (row === null ? [] : [viewFrom(row)]))
+      const items = rows.flatMap((row) => (row === null ? [] : [summaryFrom(row)]))
       return next === null ? { items } : { items, next }
+    },
+    summaries: async (ids) => {
+      const rows = await inSteps(ids, (some) => desk.run('read', [0, ...some]))
+      return rows.map((row) => (row === null ? undefined : summaryFrom(row as never)))
+    },
+    openCounts: async (ids) => {
+      const rows = await inSteps(ids, (some) => desk.run('groups-read', [0, ...some]))
+      return rows.map((row) => (row === null ? undefined : Number((row as readonly unknown[])[0])))
     },
     attempts: async (id) => {
       const text = (await desk.run('facts', ['attempts', id])) as string | null

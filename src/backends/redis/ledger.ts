@@ -6,6 +6,7 @@ import type { CommitResult, Settlement } from '../../ports/settlement.js'
 import { claimReplyFrom, groupFrom, resultsFrom, scheduleFrom, viewFrom } from './decode.js'
 import type { Desk } from './desk.js'
 import { BatchWords } from './encode.js'
+import { inSteps } from './in-steps.js'
 import { inspectOn } from './inspect.js'
 import { modeGuard } from './mode.js'
 import type { Signals } from './signals.js'
@@ -19,8 +20,6 @@ const STEP = 200
 const MAX_BATCH = 500
 /** Most leases that one script hands out of a queue, or extends: more are asked for again. */
 const MAX_LEASES = 500
-/** Most ids in one read. */
-const MAX_READ = 1_000
 
 /** The native ledger: one script for each verb. */
 export function redisLedger(desk: Desk, signals: Signals): Ledger {
@@ -85,12 +84,12 @@ export function redisLedger(desk: Desk, signals: Signals): Ledger {
     },
     async read(ids) {
       await opened()
-      const rows = await inSteps(ids, (some) => desk.run('read', some))
+      const rows = await inSteps(ids, (some) => desk.run('read', [1, ...some]))
       return rows.map((row) => (row === null ? undefined : viewFrom(row as never)))
     },
     async groups(ids) {
       await opened()
-      return (await inSteps(ids, (some) => desk.run('groups-read', some))).map((row) => groupFrom(row as never))
+      return (await inSteps(ids, (some) => desk.run('groups-read', [1, ...some]))).map((row) => groupFrom(row as never))
     },
     async watch(inbox, { ids, groups }) {
       await opened()
@@ -132,17 +131,3 @@ function stoppedBy(settlement: Settlement, maxItemBytes: number, words: BatchWor
     return { kind: 'failed', error }
   }
 }
-
-async function inSteps(
-  ids: readonly string[],
-  ask: (some: readonly string[]) => Promise<unknown>,
-): Promise<readonly unknown[]> {
-  if (ids.length === 0) return []
-  if (ids.length <= MAX_READ) return listOf(await ask(ids))
-  const all: unknown[] = []
-  for (let from = 0; from < ids.length; from += MAX_READ)
-    all.push(...listOf(await ask(ids.slice(from, from + MAX_READ))))
-  return all
-}
-
-const listOf = (reply: unknown): readonly unknown[] => (Array.isArray(reply) ? reply : [])

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../core/error.js'
-import type { Inspect, ItemView } from '../../ports/ledger.js'
-import { viewFrom } from './decode.js'
+import type { Inspect, ItemSummary } from '../../ports/ledger.js'
+import { summaryFrom } from './decode.js'
 import type { Desk } from './desk.js'
 
 type Ask = Parameters<NonNullable<Inspect['strays']>>[0]
@@ -17,10 +17,10 @@ const CURSOR = /^(\d+)(?::(.*))?$/s
 export async function straysOn(desk: Desk, ask: Ask): Promise<Page> {
   const limit = Math.max(1, Math.floor(ask.limit))
   let [at, behind] = cursorFrom(ask.cursor)
-  const items: ItemView[] = []
+  const items: ItemSummary[] = []
   for (let steps = 0; steps < MAX_STEPS; steps += 1) {
     const [next, ...rows] = (await desk.run('strays', [at, STEP])) as [string, ...(readonly string[] | null)[]]
-    const views = rows.flatMap((row) => (row === null ? [] : [viewFrom(row)]))
+    const views = rows.flatMap((row) => (row === null ? [] : [summaryFrom(row)]))
     const found = views.filter((view) => behind === undefined || idOf(view) > behind)
     const room = limit - items.length
     const taken = found.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1)).slice(0, room)
@@ -34,7 +34,7 @@ export async function straysOn(desk: Desk, ask: Ask): Promise<Page> {
   return { items, next: at }
 }
 
-const idOf = (view: ItemView): string => view.envelope.id
+const idOf = (view: ItemSummary): string => view.envelope.id
 
 function cursorFrom(cursor = '0'): [at: string, behind: string | undefined] {
   const [, at, behind] = CURSOR.exec(cursor) ?? []

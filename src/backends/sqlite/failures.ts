@@ -1,3 +1,4 @@
+import { listedError } from '../../core/error-text.js'
 import type { FailureClass } from '../../core/failure.js'
 import type { At } from '../../core/time.js'
 import type { FailureGroup } from '../../ports/ledger.js'
@@ -19,7 +20,7 @@ export function failuresOf(sql: Statements, limit: number, now: At): FailureGrou
       retrying,
       firstAt,
       lastAt,
-      sample: { id, error: error ?? '' },
+      sample: { id, error: listedError(error ?? '') },
     }
   })
 }

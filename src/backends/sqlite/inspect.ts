@@ -4,7 +4,7 @@ import type { FailureClass } from '../../core/failure.js'
 import type { At, Ms } from '../../core/time.js'
 import type { SqliteConnection } from '../../drivers/sqlite/connection.js'
 import type { Attempt } from '../../ports/item.js'
-import type { Counted, Inspect, ItemQuery, ItemView, WorkerSettings } from '../../ports/ledger.js'
+import type { Counted, Inspect, ItemQuery, ItemSummary, WorkerSettings } from '../../ports/ledger.js'
 import { ITEM_STATE_WORDS, type ItemStateWord } from '../../ports/words.js'
 import { countOf } from './count.js'
 import { failuresOf } from './failures.js'
@@ -15,7 +15,7 @@ import type { AttemptRow, Statements } from './sql.js'
 import { HAS_ATTEMPTS } from './states.js'
 import { straysOf } from './strays.js'
 import { promote } from './tags.js'
-import { viewOf } from './view.js'
+import { summaryOf } from './view.js'
 
 /** A page looks at no more than this many items beyond those it returns, when filters have no index of their own. */
 const MAX_SCANNED = 1_000
@@ -44,6 +44,18 @@ export function inspectOn(connection: SqliteConnection<Statements>, leases: Leas
       await upToDate()
       return connection.readTogether((sql, now) => page(sql, query, cursor, now, leases))
     },
+    summaries: (ids) =>
+      connection.readTogether((sql, now) => {
+        const leaseEnd = leases.reader(sql, now)
+        return ids.map((id) => {
+          const row = sql.summary.get(id)
+          return row === undefined ? undefined : summaryOf(row, now, leaseEnd)
+        })
+      }),
+    openCounts: (ids) =>
+      connection.readTogether((sql, now) =>
+        ids.map((id) => (sql.openOfGroup.get(id, now) ?? sql.openOfAlone.get(id, now))?.[0]),
+      ),
     async count(query) {
       await upToDate(Number.POSITIVE_INFINITY)
       return connection.readTogether((sql, now) => countOf(sql, query, now))
@@ -116,7 +128,7 @@ function page(
   leases: Leases,
 ): Awaited<ReturnType<Inspect['list']>> {
   const leaseEnd = leases.reader(sql, now)
-  const items: ItemView[] = []
+  const items: ItemSummary[] = []
   const chunk = Math.min(query.limit + 1, MAX_SCANNED)
   let cursor = from
   let scanned = 0
@@ -177,9 +189,9 @@ function fitting(
   seq: number,
   now: At,
   leaseEnd: (until: Ms) => At,
-): ItemView | undefined {
-  const row = sql.viewBySeq.get(seq)
-  const view = row === undefined ? undefined : viewOf(row, now, leaseEnd)
+): ItemSummary | undefined {
+  const row = sql.summaryBySeq.get(seq)
+  const view = row === undefined ? undefined : summaryOf(row, now, leaseEnd)
   if (row === undefined || view === undefined) return undefined
   const { envelope } = view
   const fits =

@@ -41,7 +41,6 @@ create table ${t.item} (
   attempt     integer not null,
   queue_at    real    not null,
   start_at    real    not null,
-  input       text    not null,
   rest        text,                 -- what else the envelope holds, as JSON
   waiter      text,
   state       integer not null,
@@ -61,11 +60,9 @@ create table ${t.item} (
   crashes     integer not null default 0,
   deliveries  integer not null default 0,
   cancelled   text,                 -- why it is to be cancelled
-  progress    text,
   ending      text,
   class       text,
   fingerprint text,                 -- of its last attempt
-  outcome     text,                 -- result or error
   end_at      real,
   gone_at     real,
   -- A run that simply succeeded is remembered here and needs no row in attempt.
@@ -73,10 +70,14 @@ create table ${t.item} (
   ran_from    real,
   ran_to      real,
   ran_by      text,
-  -- The value of a group that lives on its root.
-  group_value   text,
+  -- Of a group that lives on its root.
   group_final   integer not null default 0,
-  group_version integer not null default 0
+  group_version integer not null default 0,
+  -- What may be long comes last: to read a column SQLite reads all that stands before it in the row, page by page.
+  outcome     text,                 -- result or error: lists read errors, which are short
+  input       text    not null,
+  progress    text,
+  group_value text                  -- of a group that lives on its root
 ) strict;
 create index ${t.named('item_ready')} on ${t.item} (queue, priority desc, due_at, seq) where state = 0;
 create index ${t.named('item_later')} on ${t.item} (queue, wake_at) where wake_at is not null;
@@ -112,14 +113,14 @@ create table ${t.attempt} (
 
 -- A group whose root is not alone in it, or does not give it its name.
 create table ${t.item_group} (
-  id         text primary key,
+  id         text not null primary key,
   open       integer not null,
-  value      text,
   final      integer not null,
   version    integer not null,
   is_watched integer not null,
-  gone_at    real                   -- once it has closed: kept as long as the item that closed it
-) strict, without rowid;
+  gone_at    real,                  -- once it has closed: kept as long as the item that closed it
+  value      text                   -- last, because it may be long
+) strict; -- with a rowid: without one every look for an id would read the values of those it is compared with
 create index ${t.named('item_group_gone')} on ${t.item_group} (gone_at) where gone_at is not null;
 
 create table ${t.gate} (

@@ -1,3 +1,4 @@
+import { LISTED_ERROR_CHARACTERS } from '../../core/error-text.js'
 import type { SqliteDatabase, SqliteValue } from '../../drivers/sqlite/database.js'
 import type { Tables } from './tables.js'
 
@@ -103,6 +104,17 @@ const READY =
 const VIEW =
   'id, type, group_id, queue_at, start_at, attempt, priority, waiter, rest, queue, state, due_at, hold_by, hold_key, worker, ' +
   'lease_until, run_at, ending, class, outcome, end_at, progress, lapses, crashes, gone_at, fingerprint, cancelled, is_running'
+
+/**
+ * The same for lists: neither result nor progress is read, and of an error only what a list shows. A column behind a long text
+ * costs the pages of that text, so `is_running` (the last column of the table) is read of leased items only.
+ */
+const SUMMARY = VIEW.replace(
+  'outcome',
+  `case when state > 5 then substr(outcome, 1, ${LISTED_ERROR_CHARACTERS + 1}) end`,
+)
+  .replace('progress', 'null')
+  .replace('is_running', 'case when state = 4 then is_running else 0 end')
 
 /**
  * Every statement by its name, with the index that it relies on. Parameters are positional, in the order of the text. A limit is
@@ -211,6 +223,9 @@ export const statementTexts = (t: Tables) => ({
   alone: `
     select state < 5, group_value, group_final, group_version, waiter is not null or flags & 8, gone_at, seq
     from ${t.item} where id = ? and flags & 4 and (gone_at is null or gone_at > ?)`,
+  /** The same two without the value: by the primary key, and by the unique index on id. */
+  openOfGroup: `select open from ${t.item_group} where id = ? and (gone_at is null or gone_at > ?)`,
+  openOfAlone: `select state < 5 from ${t.item} where id = ? and flags & 4 and (gone_at is null or gone_at > ?)`,
   joined: `
     update ${t.item} set flags = flags & ~4, group_value = null, group_final = 0, group_version = 0 where seq = ?`,
   putGroup: `
@@ -335,7 +350,8 @@ export const statementTexts = (t: Tables) => ({
   // ── reading ──
   view: `select ${VIEW} from ${t.item} where id = ?`,
   input: `select input, gone_at from ${t.item} where id = ?`,
-  viewBySeq: `select ${VIEW} from ${t.item} where seq = ?`,
+  summary: `select ${SUMMARY} from ${t.item} where id = ?`,
+  summaryBySeq: `select ${SUMMARY} from ${t.item} where seq = ?`,
   /** By item_listed, one type of a queue after the other. (queue, type) > (?, ?) would walk over every item of the queue. */
   nextType: `
     select queue, type from ${t.item} where state = ? and queue = ? and type > ? order by type limit 1`,
@@ -392,17 +408,17 @@ export const statementTexts = (t: Tables) => ({
     order by sum(dead) + sum(retrying) desc, max(last_at) desc, fingerprint limit +?`,
   /** By item_failures, from the last on. */
   deadSample: `
-    select id, outcome, end_at from ${t.item} where seq = (
+    select id, substr(outcome, 1, ${LISTED_ERROR_CHARACTERS + 1}), end_at from ${t.item} where seq = (
       select seq from ${t.item} indexed by ${t.named('item_failures')}
       where state = 6 and fingerprint = ? and class is ? and type = ? and gone_at > ? order by end_at desc limit 1)`,
   /** By item_fingerprint. */
   retryingSample: `
-    select i.id, a.error, a.ended_at from ${t.item} i indexed by ${t.named('item_fingerprint')}
+    select i.id, substr(a.error, 1, ${LISTED_ERROR_CHARACTERS + 1}), a.ended_at from ${t.item} i indexed by ${t.named('item_fingerprint')}
     join ${t.attempt} a on a.item = i.seq and a.n = (select max(n) from ${t.attempt} l where l.item = i.seq)
     where i.fingerprint = ? and i.state = 2 and a.class is ? and i.type = ? order by a.ended_at desc limit 1`,
   /** By item_stray. */
   strays: `
-    select ${VIEW}, seq from ${t.item} indexed by ${t.named('item_stray')}
+    select ${SUMMARY}, seq from ${t.item} indexed by ${t.named('item_stray')}
     where ((state = 4 and lease_until is null) or (state in (1, 2, 3) and wake_at is null and hold_by is null))
       and seq < ? order by seq desc limit +?`,
   /** By item_gone. */
@@ -532,7 +548,10 @@ interface Rows {
   lastSignal: readonly [number]
   signals: readonly [seq: number, kind: string, name: string, body: string]
   view: ViewRow
-  viewBySeq: ViewRow
+  summary: ViewRow
+  summaryBySeq: ViewRow
+  openOfGroup: readonly [number]
+  openOfAlone: readonly [number]
   nextType: readonly [queue: string, type: string]
   nextQueue: readonly [queue: string, type: string]
   listed: readonly [number]

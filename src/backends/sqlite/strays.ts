@@ -1,8 +1,8 @@
 import type { At } from '../../core/time.js'
-import type { Inspect, ItemView } from '../../ports/ledger.js'
+import type { Inspect, ItemSummary } from '../../ports/ledger.js'
 import type { Leases } from './leases.js'
 import type { Statements, ViewRow } from './sql.js'
-import { viewOf } from './view.js'
+import { summaryOf } from './view.js'
 
 /** A page of what nothing will ever put to work. Their index holds nothing else, and nothing at all where all is sound. */
 export function straysOf(
@@ -15,8 +15,8 @@ export function straysOf(
   const rows = sql.strays.all(below, limit + 1)
   const shown = rows.slice(0, limit)
   const leaseEnd = leases.reader(sql, now)
-  const items = shown.flatMap((row): readonly ItemView[] => {
-    const view = viewOf(row.slice(0, -1) as unknown as ViewRow, now, leaseEnd)
+  const items = shown.flatMap((row): readonly ItemSummary[] => {
+    const view = summaryOf(row.slice(0, -1) as unknown as ViewRow, now, leaseEnd)
     return view === undefined ? [] : [view]
   })
   const last = shown.at(-1)?.at(-1)

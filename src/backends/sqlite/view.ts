@@ -1,14 +1,15 @@
+import { listedError } from '../../core/error-text.js'
 import type { FailureClass } from '../../core/failure.js'
 import type { At, Ms } from '../../core/time.js'
 import type { Ending, EnvelopeHead, Hold } from '../../ports/item.js'
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary, ItemView } from '../../ports/ledger.js'
 import { withRest } from './columns.js'
 import type { ViewRow } from './sql.js'
 import { statusOf } from './states.js'
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** The item as people and waiters see it. `leaseEnd` puts the end of a lease into wall time. Undefined: its time is over. */
+/** The item as those see it who ask for it. `leaseEnd` puts the end of a lease into wall time. Undefined: its time is over. */
 export function viewOf(row: ViewRow, now: At, leaseEnd: (until: Ms) => At): ItemView | undefined {
   const [id, type, groupId, queueAt, startAt, attempt, priority, waiter, rest, queue, state, dueAt, holdBy, holdKey] =
     row
@@ -52,4 +53,10 @@ export function viewOf(row: ViewRow, now: At, leaseEnd: (until: Ms) => At): Item
   // An end clears it.
   if (row[26] !== null) view.cancelled = row[26]
   return view
+}
+
+/** The item as lists show it, from a row in which there is neither a result nor progress. */
+export function summaryOf(row: ViewRow, now: At, leaseEnd: (until: Ms) => At): ItemSummary | undefined {
+  const view = viewOf(row, now, leaseEnd)
+  return view?.error === undefined ? view : { ...view, error: listedError(view.error) }
 }

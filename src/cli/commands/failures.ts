@@ -6,7 +6,6 @@ import { classCell } from '../views/states.js'
 import { agoText } from '../views/times.js'
 
 const MOST = 50
-const LONGEST_ERROR = 300
 
 export const failures = defineCommand({
   name: 'failures',
@@ -59,7 +58,7 @@ export const failures = defineCommand({
         agoText(group.lastAt, now),
         group.fingerprint,
         group.sample.id,
-        group.sample.error.slice(0, LONGEST_ERROR),
+        group.sample.error,
       ]),
     )
     return EXIT.done

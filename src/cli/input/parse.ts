@@ -32,6 +32,12 @@ export const BACKEND_FLAGS = {
     min: 1,
     about: 'how long it may take to answer a question; default: 30s, and 15s until the first',
   },
+  redact: {
+    kind: 'text',
+    value: '<module>',
+    about:
+      'decides what is shown of payloads and errors: exports (value, { kind, type, id }) => string; default: the variable MILLRACE_REDACT',
+  },
 } as const satisfies Flags
 
 export interface Parsed {

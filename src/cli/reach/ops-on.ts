@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.js'
+import type { Redact } from '../../core/redact.js'
 import type { StacksBackend } from '../../guild/stacks/backend.js'
 import type { Ops } from '../../ops/api.js'
 import type { Backend } from '../../ports/ports.js'
@@ -7,6 +8,8 @@ import type { Backend } from '../../ports/ports.js'
 export interface Needs {
   /** The guild's documents, on the same database. */
   readonly guild: boolean
+  /** What may be shown of payloads and errors. Undefined: all of it. */
+  readonly redact?: Redact | undefined
 }
 
 /** What was opened on the way, closed in the opposite order. */
@@ -26,14 +29,15 @@ export class Closers {
 export async function opsOn(
   backend: Backend,
   clock: Clock,
-  { guild }: Needs,
+  { guild, redact }: Needs,
   closers: Closers,
   stacksOn: () => Promise<StacksBackend>,
 ): Promise<Ops> {
   const { openOps } = await import('../../ops/index.js')
-  if (!guild) return openOps(backend, { clock })
+  const shown = redact === undefined ? { clock } : { clock, redact }
+  if (!guild) return openOps(backend, shown)
   const { openStacks } = await import('../../guild/stacks/stacks.js')
   const stacks = await openStacks({ backend: await stacksOn(), clock })
   closers.add(() => stacks.close())
-  return openOps(backend, { clock, stacks })
+  return openOps(backend, { ...shown, stacks })
 }

@@ -4,9 +4,6 @@ import type { Cell, Column } from '../terminal/table.js'
 import { classCell, stateCell } from './states.js'
 import { agoText } from './times.js'
 
-/** More of an error is for `show`. */
-const LONGEST_ERROR = 300
-
 export const ITEM_COLUMNS: readonly Column[] = [
   { title: 'id', min: 14 },
   { title: 'state' },
@@ -29,7 +26,7 @@ export function itemCells(item: ItemLine, now: At): Cell[] {
     String(envelope.attempt),
     whenText(item, now),
     classCell(item.class),
-    (item.error ?? '').slice(0, LONGEST_ERROR),
+    item.error ?? '',
   ]
 }
 

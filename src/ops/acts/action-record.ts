@@ -1,5 +1,5 @@
 import type { At, Ms } from '../../core/time.js'
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary } from '../../ports/ledger.js'
 import type { ItemStateWord } from '../../ports/words.js'
 import type { ActionReport } from '../api.js'
 import type { BulkQuery } from './asked.js'
@@ -52,7 +52,7 @@ export function queryOf({ query, startedAt }: ActionRecord): BulkQuery {
 }
 
 /** Within the millisecond of the beginning: what was queued in it, and has died in it, may be one of those just redriven. */
-export function isOfBefore({ startedAt }: ActionRecord, { envelope, endAt }: ItemView): boolean {
+export function isOfBefore({ startedAt }: ActionRecord, { envelope, endAt }: ItemSummary): boolean {
   return endAt === undefined || endAt < startedAt || envelope.queueAt < startedAt
 }
 

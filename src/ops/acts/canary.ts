@@ -1,8 +1,9 @@
 import type { Clock } from '../../core/clock.js'
+import { endingFingerprint } from '../../core/fingerprint.js'
 import { keepAlive } from '../../core/keep-alive.js'
 import type { At, Ms } from '../../core/time.js'
 import type { Attempt } from '../../ports/item.js'
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary } from '../../ports/ledger.js'
 import type { Desk } from '../desk.js'
 import { durationText } from '../duration-text.js'
 
@@ -30,23 +31,25 @@ const LONGEST_LOOK_MS: Ms = 5_000
 const runOf = ({ attempt, startedAt, endedAt, worker }: Attempt): string =>
   JSON.stringify([attempt, startedAt, endedAt, worker])
 
-/** What an item died of: its fingerprint; or, where no run left one (it crashed, it expired), how it ended. */
-export function deathMark(view: ItemView, attempts: readonly Attempt[]): string {
-  return attempts.at(-1)?.fingerprint ?? `${view.ending ?? 'dead'}: ${view.error ?? ''}`
+/** What an item died of: its fingerprint; or, where no run left one (it crashed, it expired), one of how it ended. */
+export function deathMark(view: ItemSummary, attempts: readonly Attempt[]): string {
+  const { ending = 'dead', class: of = 'retryable', error = '', envelope } = view
+  return attempts.at(-1)?.fingerprint ?? endingFingerprint({ ending, class: of, error, type: envelope.type })
 }
 
-export function aheadOf(view: ItemView, attempts: readonly Attempt[]): Ahead {
+export function aheadOf(view: ItemSummary, attempts: readonly Attempt[]): Ahead {
   const last = attempts.at(-1)
   return { id: view.envelope.id, endAt: view.endAt, last: last === undefined ? undefined : runOf(last) }
 }
 
 /**
  * How one that was sent ahead fares. It has failed when a run of it failed of what any of them had died of, also when it is
- * tried again after that; and when it died again, of whatever.
+ * tried again after that; and when it died again, of whatever. What is said of it is stored, in the action and in the log,
+ * where no `redact` is asked: it names the failure and does not quote it.
  */
 function fateOf(
   ahead: Ahead,
-  view: ItemView | undefined,
+  view: ItemSummary | undefined,
   attempts: readonly Attempt[],
   marks: ReadonlySet<string>,
 ): Fate {
@@ -54,15 +57,16 @@ function fateOf(
   if (view === undefined) return { kind: 'fine' }
   if (view.status === 'dead' && view.endAt === ahead.endAt) return { kind: 'unsent' }
   const since = attempts.slice(attempts.findLastIndex((attempt) => runOf(attempt) === ahead.last) + 1)
-  for (const { fingerprint, error } of since) {
+  for (const { fingerprint } of since) {
     if (fingerprint === undefined || !marks.has(fingerprint)) continue
-    return { kind: 'failed', because: `${id} failed again with the same fingerprint ${fingerprint}: ${error ?? ''}` }
+    return { kind: 'failed', because: `${id} failed again with the same fingerprint ${fingerprint}` }
   }
   if (view.status === 'success' || view.ending === 'cancelled') return { kind: 'fine' }
   if (view.status !== 'dead') return { kind: 'open' }
   const mark = deathMark(view, since)
-  const again = marks.has(mark) ? 'died again in the same way' : `died again, of something else (${mark})`
-  return { kind: 'failed', because: `${id} ${again}: ${view.error ?? ''}` }
+  const how = `${view.ending ?? 'dead'}, fingerprint ${mark}`
+  const again = marks.has(mark) ? `in the same way (${how})` : `of something else (${how})`
+  return { kind: 'failed', because: `${id} died again ${again}` }
 }
 
 /** What watching those that were sent ahead has come to. */
@@ -95,7 +99,7 @@ export async function judge(
     let open = ahead
     await ledger.watch(inbox, { ids: open.map(({ id }) => id), groups: [] })
     for (let lookMs = FIRST_LOOK_MS; ; lookMs = Math.min(LONGEST_LOOK_MS, lookMs * 2)) {
-      const views = await ledger.read(open.map(({ id }) => id))
+      const views = await desk.summaries(open.map(({ id }) => id))
       const runs = await Promise.all(open.map(({ id }) => inspect.attempts(id)))
       const fates = open.map((one, i) => fateOf(one, views[i], runs[i]!, known))
       const failed = fates.find((fate) => fate.kind === 'failed')

@@ -1,7 +1,7 @@
 import { MillraceError } from '../../core/error.js'
 import type { At } from '../../core/time.js'
 import { unreachable } from '../../core/unreachable.js'
-import type { Inspect, ItemView } from '../../ports/ledger.js'
+import type { Inspect, ItemSummary } from '../../ports/ledger.js'
 import type { CommitResult, Effect, Settlement } from '../../ports/settlement.js'
 import type { ItemStateWord } from '../../ports/words.js'
 import type { Retention } from '../../work/settle.js'
@@ -138,7 +138,7 @@ export class ActionRun {
    * An item that the dead process had let run, and that failed since, waits for its retry: it looks like one that has yet to be
    * let run. Only the page that was under way can hold such items.
    */
-  async #withoutThoseThatRan(views: readonly ItemView[]): Promise<readonly ItemView[]> {
+  async #withoutThoseThatRan(views: readonly ItemSummary[]): Promise<readonly ItemSummary[]> {
     const { verb, startedAt } = this.#record
     if (!this.#isUnsure || verb !== 'runNow') return views
     const runs = await Promise.all(views.map(({ envelope }) => this.#inspect.attempts(envelope.id)))
@@ -146,7 +146,7 @@ export class ActionRun {
   }
 
   /** Before they are sent: should this process die, the next one watches them. */
-  async #noteAhead(views: readonly ItemView[]): Promise<void> {
+  async #noteAhead(views: readonly ItemSummary[]): Promise<void> {
     const { canary } = this.#record
     if (canary === undefined || views.length === 0) return
     const runs = await Promise.all(views.map(({ envelope }) => this.#inspect.attempts(envelope.id)))
@@ -182,7 +182,7 @@ export class ActionRun {
   }
 
   /** Changes them in one commit, and writes down which: an item that was discarded has nobody left to ask who did it. */
-  async #change(taken: readonly ItemView[], now: At): Promise<number> {
+  async #change(taken: readonly ItemSummary[], now: At): Promise<number> {
     const { verb, id, who, why } = this.#record
     const changes = taken.flatMap((view) => {
       const settlement = countedChange(view, verb, { id, who, why, keep: this.#s.keep })

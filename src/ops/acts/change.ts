@@ -1,4 +1,4 @@
-import type { ItemView, Worker } from '../../ports/ledger.js'
+import type { ItemSummary, Worker } from '../../ports/ledger.js'
 import type { Effect, Settlement } from '../../ports/settlement.js'
 import { act } from '../../work/act.js'
 import type { Retention } from '../../work/settle.js'
@@ -26,7 +26,7 @@ export const counterOf = (actionId: string): string => `@ops/${actionId}`
 
 /** What one change of a bulk action writes: the very act of one item, counted instead of logged. */
 export function countedChange(
-  view: ItemView,
+  view: ItemSummary,
   verb: Verb,
   action: { readonly id: string; readonly who: string; readonly why: string; readonly keep: Retention },
 ): Settlement | undefined {

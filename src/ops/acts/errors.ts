@@ -1,6 +1,6 @@
 import { MillraceError } from '../../core/error.js'
 import type { At } from '../../core/time.js'
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary } from '../../ports/ledger.js'
 import type { Verb } from '../api.js'
 import { stateOf } from '../item-line.js'
 import { VERBS } from './verbs.js'
@@ -56,7 +56,7 @@ export class ContendedError extends MillraceError {
 }
 
 /** Why the action has nothing to do about this item, and what a person can do instead. */
-export function wrongState(verb: Verb, view: ItemView, now: At): WrongStateError {
+export function wrongState(verb: Verb, view: ItemSummary, now: At): WrongStateError {
   const { id, type } = view.envelope
   const state = stateOf(view, now)
   return new WrongStateError(verb, id, state, nextStep())

@@ -15,7 +15,7 @@ const TRIES = 50
  * step: there is nothing to go on with, and hence no record but the log.
  */
 export async function actOnOne(
-  { ledger, now }: Desk,
+  { ledger, now, summaries }: Desk,
   verb: Verb,
   id: string,
   how: HowAsked & { readonly actionId: string; readonly keep: Retention },
@@ -27,7 +27,7 @@ export async function actOnOne(
     return { id: how.actionId, verb, target: id, who, why, startedAt, total: 1, done, passed, state: 'done' }
   }
   for (let tries = 0; tries < TRIES; tries += 1) {
-    const [[view], at] = await Promise.all([ledger.read([id]), now()])
+    const [[view], at] = await Promise.all([summaries([id]), now()])
     if (view === undefined) throw new NoItemError(verb, id)
     // Somebody has asked for it before: it is what was wanted.
     if (

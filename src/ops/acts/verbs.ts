@@ -1,5 +1,5 @@
 import type { At } from '../../core/time.js'
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary } from '../../ports/ledger.js'
 import type { ItemStateWord } from '../../ports/words.js'
 import type { Verb } from '../api.js'
 import { stateOf } from '../item-line.js'
@@ -37,7 +37,7 @@ export const VERBS: Readonly<Record<Verb, VerbRule>> = Object.freeze({
 })
 
 /** Whether the action has anything to do about an item as it stands. */
-export function doesTake(verb: Verb, view: ItemView, now: At): boolean {
+export function doesTake(verb: Verb, view: ItemSummary, now: At): boolean {
   switch (verb) {
     case 'redrive':
     case 'discard':

@@ -1,6 +1,6 @@
 import { newId } from '../../core/ids.js'
 import type { At } from '../../core/time.js'
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary } from '../../ports/ledger.js'
 import type { Effect, Settlement } from '../../ports/settlement.js'
 import type { AuditReport, Finding } from '../api.js'
 import type { Desk } from '../desk.js'
@@ -36,7 +36,7 @@ const TURN_MS = 60_000
 /**
  * Since when an item could have run. Put back by a worker that does not know its type, it is due later than it was to start.
  */
-function readySince({ status, hold, dueAt, envelope }: ItemView): At | undefined {
+function readySince({ status, hold, dueAt, envelope }: ItemSummary): At | undefined {
   return status !== 'pending' || hold !== undefined || dueAt === undefined
     ? undefined
     : Math.min(dueAt, envelope.startAt)
@@ -130,7 +130,7 @@ export class AuditRun {
     ]
   }
 
-  async #page(views: readonly ItemView[]): Promise<void> {
+  async #page(views: readonly ItemSummary[]): Promise<void> {
     const desk = this.#desk
     const [{ found, waiting }, aside, now] = await Promise.all([
       gatesOf(desk, views),
@@ -185,7 +185,7 @@ export class AuditRun {
           leaseMs: 1_000,
           worker: `ops:${newId()}`,
         })
-        const [view] = await ledger.read([one.id])
+        const [view] = await this.#desk.summaries([one.id])
         if (view?.status === 'running') continue
         isMended[i] = true
         await ledger.commit([this.#logged(one, { guard: { by: 'none' }, effects: [] })])

@@ -1,4 +1,4 @@
-import type { GateView, ItemView } from '../../ports/ledger.js'
+import type { GateView, ItemSummary } from '../../ports/ledger.js'
 import type { Effect } from '../../ports/settlement.js'
 import { topOf } from '../../ports/tree.js'
 import type { Desk } from '../desk.js'
@@ -6,20 +6,20 @@ import { type Found, onlyIfStill } from './suspicion.js'
 
 /** An item that a gate holds, and its gate. */
 export interface Gated {
-  readonly view: ItemView
+  readonly view: ItemSummary
   readonly gate: GateView
 }
 
 /** What is known of a member: by its own name, and for a tree that has no item of its own, by the item at its top. */
 export interface Member {
-  readonly view: ItemView | undefined
-  readonly top: ItemView | undefined
+  readonly view: ItemSummary | undefined
+  readonly top: ItemSummary | undefined
 }
 
 /** What the gates of these items have missed, and those whose gates are sound and still wait. */
 export async function gatesOf(
   desk: Desk,
-  views: readonly ItemView[],
+  views: readonly ItemSummary[],
 ): Promise<{ readonly found: readonly Found[]; readonly waiting: readonly Gated[] }> {
   const held = views.filter(({ hold }) => hold?.by === 'gate')
   if (held.length === 0) return { found: [], waiting: [] }
@@ -34,7 +34,7 @@ export async function gatesOf(
   }
 }
 
-export async function readGates(desk: Desk, views: readonly ItemView[]): Promise<readonly (GateView | undefined)[]> {
+export async function readGates(desk: Desk, views: readonly ItemSummary[]): Promise<readonly (GateView | undefined)[]> {
   const inspect = desk.inspect('audit')
   return Promise.all(views.map(({ hold }) => (hold?.by === 'gate' ? inspect.gate(hold.key) : undefined)))
 }
@@ -43,13 +43,13 @@ export async function readGates(desk: Desk, views: readonly ItemView[]): Promise
  * The tops before the members: an item that ends with something below it leaves, in the same step, the item that stands for
  * its tree. So whoever finds the top ended, and after that no such item, knows that there is none.
  */
-export async function readMembers({ ledger }: Desk, ids: readonly string[]): Promise<ReadonlyMap<string, Member>> {
+export async function readMembers(desk: Desk, ids: readonly string[]): Promise<ReadonlyMap<string, Member>> {
   if (ids.length === 0) return new Map()
   const tops = ids.map((id) => topOf(id))
   const named = tops.flatMap((top) => top ?? [])
-  const found = named.length === 0 ? [] : await ledger.read(named)
+  const found = named.length === 0 ? [] : await desk.summaries(named)
   const byTop = new Map(named.map((id, i) => [id, found[i]]))
-  const views = await ledger.read(ids)
+  const views = await desk.summaries(ids)
   return new Map(
     ids.map((id, i) => {
       const top = tops[i]
@@ -59,7 +59,7 @@ export async function readMembers({ ledger }: Desk, ids: readonly string[]): Pro
 }
 
 /** How a member ended; undefined while it has not, as far as is known. */
-function endOf(member: Member | undefined): ItemView | undefined {
+function endOf(member: Member | undefined): ItemSummary | undefined {
   const view = member?.view ?? member?.top
   return view?.status === 'success' || view?.status === 'dead' ? view : undefined
 }
@@ -67,9 +67,9 @@ function endOf(member: Member | undefined): ItemView | undefined {
 const hasEnded = (member: Member | undefined): boolean => endOf(member) !== undefined
 
 /** A gate frees its item in the step in which it decides: an item that is held after its gate was seen to be gone is lost. */
-async function confirmMissing(desk: Desk, views: readonly ItemView[]): Promise<readonly Found[]> {
+async function confirmMissing(desk: Desk, views: readonly ItemSummary[]): Promise<readonly Found[]> {
   if (views.length === 0) return []
-  const again = await desk.ledger.read(views.map(({ envelope }) => envelope.id))
+  const again = await desk.summaries(views.map(({ envelope }) => envelope.id))
   return views.flatMap((view, i): readonly Found[] => {
     if (!isHeldStill(view, again[i])) return []
     const { id, type } = view.envelope
@@ -94,7 +94,7 @@ async function confirmMissed(desk: Desk, suspects: readonly Gated[]): Promise<re
     desk,
     suspects.map(({ view }) => view),
   )
-  const again = await desk.ledger.read(suspects.map(({ view }) => view.envelope.id))
+  const again = await desk.summaries(suspects.map(({ view }) => view.envelope.id))
   return suspects.flatMap(({ view }, i): readonly Found[] => {
     const missed = (gates[i]?.waiting ?? []).flatMap((id) => {
       const end = endOf(members.get(id))
@@ -119,9 +119,9 @@ async function confirmMissed(desk: Desk, suspects: readonly Gated[]): Promise<re
   })
 }
 
-function isHeldStill(before: ItemView, now: ItemView | undefined): boolean {
+function isHeldStill(before: ItemSummary, now: ItemSummary | undefined): boolean {
   return now?.status === 'pending' && now.hold?.by === 'gate' && now.hold.key === before.hold?.key
 }
 
 /** Whether time frees it, whatever its gate does. */
-export const hasTime = ({ dueAt }: ItemView): boolean => dueAt !== undefined && dueAt !== Number.POSITIVE_INFINITY
+export const hasTime = ({ dueAt }: ItemSummary): boolean => dueAt !== undefined && dueAt !== Number.POSITIVE_INFINITY

@@ -1,4 +1,4 @@
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary } from '../../ports/ledger.js'
 import type { Desk } from '../desk.js'
 import { pagesOf } from './pages.js'
 import { type Found, isUnfinished, onlyIfStill, UNFINISHED } from './suspicion.js'
@@ -31,7 +31,7 @@ export class Groups {
   }
 
   /** A page of unfinished items. */
-  async add(views: readonly ItemView[]): Promise<void> {
+  async add(views: readonly ItemSummary[]): Promise<void> {
     const tally = new Map<string, { count: number; isRoot: boolean }>()
     for (const { envelope } of views) {
       const known = tally.get(envelope.groupId)
@@ -39,22 +39,22 @@ export class Groups {
       tally.set(envelope.groupId, { count: (known?.count ?? 0) + 1, isRoot: isRoot && (known?.isRoot ?? true) })
     }
     const ids = [...tally.keys()]
-    const groups = await this.#desk.ledger.groups(ids)
+    const open = await this.#desk.inspect('audit').openCounts(ids)
     for (const [i, id] of ids.entries()) {
       const { count, isRoot } = tally.get(id)!
       // A root queues what is below it when it ends: while it has not, it is alone. Most items are, and are not remembered.
-      if (isRoot && count === 1 && groups[i]?.open === 1 && !this.#seen.has(id)) continue
+      if (isRoot && count === 1 && open[i] === 1 && !this.#seen.has(id)) continue
       if (this.#seen.size < MOST_GROUPS || this.#seen.has(id)) this.#seen.set(id, (this.#seen.get(id) ?? 0) + count)
       else this.#untracked += count
     }
   }
 
   /** A page of ended items: a group of theirs may be open though nothing in it goes on. */
-  async addEnded(views: readonly ItemView[]): Promise<void> {
+  async addEnded(views: readonly ItemSummary[]): Promise<void> {
     const ids = [...new Set(views.map(({ envelope }) => envelope.groupId))]
-    const groups = await this.#desk.ledger.groups(ids)
+    const open = await this.#desk.inspect('audit').openCounts(ids)
     for (const [i, id] of ids.entries()) {
-      if ((groups[i]?.open ?? 0) === 0) continue
+      if ((open[i] ?? 0) === 0) continue
       if (this.#open.size < MOST_GROUPS) this.#open.add(id)
       else if (!this.#open.has(id)) this.#untracked += 1
     }
@@ -114,8 +114,8 @@ export class Groups {
     const differing: string[] = []
     for (let from = 0; from < ids.length; from += 500) {
       const some = ids.slice(from, from + 500)
-      const groups = await this.#desk.ledger.groups(some)
-      differing.push(...some.filter((id, i) => (groups[i]?.open ?? 0) !== counts.get(id)))
+      const open = await this.#desk.inspect('audit').openCounts(some)
+      differing.push(...some.filter((id, i) => (open[i] ?? 0) !== counts.get(id)))
     }
     return differing
   }
@@ -126,7 +126,7 @@ interface Look {
   readonly open: number
   readonly unfinished: number
   /** One of its items that has not ended, or else one that has. */
-  readonly witness: ItemView | undefined
+  readonly witness: ItemSummary | undefined
 }
 
 async function wrongGroup(
@@ -166,11 +166,11 @@ async function wrongGroup(
  * what happens in a group between the two readings of its count changes the count, or leaves another item at the head.
  */
 async function lookAt(desk: Desk, groupId: string, isStopped: () => boolean): Promise<Look | undefined> {
-  const openOf = async () => (await desk.ledger.groups([groupId]))[0]?.open ?? 0
+  const openOf = async () => (await desk.inspect('audit').openCounts([groupId]))[0] ?? 0
   const before = await openOf()
   let newest: string | undefined
   let unfinished = 0
-  let witness: ItemView | undefined
+  let witness: ItemSummary | undefined
   for await (const page of pagesOf(desk.inspect('audit'), { groupId })) {
     newest ??= page[0]?.envelope.id
     for (const view of page) {

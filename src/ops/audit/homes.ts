@@ -1,5 +1,5 @@
 import type { At } from '../../core/time.js'
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary } from '../../ports/ledger.js'
 import { isAlive, runs, type SeenWorker } from '../../work/alive.js'
 import type { Desk } from '../desk.js'
 import { durationText } from '../duration-text.js'
@@ -10,7 +10,7 @@ interface Home {
   readonly queue: string
   readonly type: string
   count: number
-  oldest: ItemView
+  oldest: ItemSummary
   oldestAt: At
 }
 
@@ -19,7 +19,7 @@ export class Homes {
   readonly #homes = new Map<string, Home>()
 
   /** An item that has been ready, or without its holder, since then. */
-  add(view: ItemView, since: At): void {
+  add(view: ItemSummary, since: At): void {
     const queue = view.queue ?? 'default'
     const { type } = view.envelope
     const key = JSON.stringify([queue, type])
@@ -39,7 +39,7 @@ export class Homes {
       desk.inspect('audit').workers(),
       desk.ledger.paused?.({ queues: homes.map(({ queue }) => queue), types: homes.map(({ type }) => type) }),
       desk.now(),
-      desk.ledger.read(homes.map(({ oldest }) => oldest.envelope.id)),
+      desk.summaries(homes.map(({ oldest }) => oldest.envelope.id)),
     ])
     return homes.flatMap((home, i): readonly Found[] => {
       const { queue, type, oldestAt } = home

@@ -1,12 +1,12 @@
 import type { At } from '../../core/time.js'
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary } from '../../ports/ledger.js'
 import { isAlive, runs, type SeenWorker } from '../../work/alive.js'
 import type { Desk } from '../desk.js'
 import { durationText } from '../duration-text.js'
 import { agoOf, type Found, GRACE_MS } from './suspicion.js'
 
 /** Runs whose lease ended long ago. Any worker that looks at the queue takes them back: they show that none really does. */
-export function lapsedIn(views: readonly ItemView[], now: At): readonly ItemView[] {
+export function lapsedIn(views: readonly ItemSummary[], now: At): readonly ItemSummary[] {
   return views.filter(
     ({ status, leaseUntil }) => status === 'running' && leaseUntil !== undefined && now - leaseUntil > GRACE_MS,
   )
@@ -15,13 +15,13 @@ export function lapsedIn(views: readonly ItemView[], now: At): readonly ItemView
 /** Of those, the ones that a live worker should have taken back, and has not. The others have nobody at all: `Homes` tells. */
 export async function neverTakenBack(
   desk: Desk,
-  views: readonly ItemView[],
+  views: readonly ItemSummary[],
   workers: readonly SeenWorker[],
 ): Promise<readonly Found[]> {
   if (views.length === 0) return []
   const { ledger } = desk
   const [again, now, paused] = await Promise.all([
-    ledger.read(views.map(({ envelope }) => envelope.id)),
+    desk.summaries(views.map(({ envelope }) => envelope.id)),
     desk.now(),
     ledger.paused?.({
       queues: views.map(({ queue }) => queue ?? 'default'),

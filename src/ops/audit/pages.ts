@@ -1,4 +1,4 @@
-import type { Inspect, ItemQuery, ItemView } from '../../ports/ledger.js'
+import type { Inspect, ItemQuery, ItemSummary } from '../../ports/ledger.js'
 
 const PAGE = 200
 
@@ -7,7 +7,7 @@ export async function* pagesOf(
   inspect: Inspect,
   query: Omit<ItemQuery, 'cursor' | 'limit'>,
   most = Number.POSITIVE_INFINITY,
-): AsyncGenerator<readonly ItemView[], void> {
+): AsyncGenerator<readonly ItemSummary[], void> {
   let cursor: string | undefined
   let seen = 0
   do {

@@ -1,4 +1,4 @@
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary } from '../../ports/ledger.js'
 import type { Desk } from '../desk.js'
 import { pausedBy } from '../explain.js'
 import { type Found, onlyIfStill } from './suspicion.js'
@@ -7,7 +7,7 @@ import { type Found, onlyIfStill } from './suspicion.js'
 const LOOKS = 50
 
 /** Items that stand aside for a pause that is over. */
-export async function forgottenByPauses(desk: Desk, views: readonly ItemView[]): Promise<readonly Found[]> {
+export async function forgottenByPauses(desk: Desk, views: readonly ItemSummary[]): Promise<readonly Found[]> {
   const { ledger } = desk
   const aside = views.filter(({ hold }) => hold?.by === 'pause')
   if (aside.length === 0 || ledger.paused === undefined) return []
@@ -24,7 +24,7 @@ export async function forgottenByPauses(desk: Desk, views: readonly ItemView[]):
       return !(what === 'queue' ? paused.queues : paused.types).includes(name)
     })
     if (over.length === 0) return []
-    const again = await ledger.read(over.map(({ envelope }) => envelope.id))
+    const again = await desk.summaries(over.map(({ envelope }) => envelope.id))
     left = over.filter((view, i) => again[i]?.hold?.by === 'pause' && again[i].hold.key === view.hold?.key)
   }
   return left.map((view): Found => {

@@ -1,4 +1,4 @@
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary } from '../../ports/ledger.js'
 import { topOf } from '../../ports/tree.js'
 import { DEPENDENCY_TYPE } from '../../work/dependency.js'
 import type { Desk } from '../desk.js'
@@ -63,7 +63,7 @@ export async function stuckOf(
 interface Map1 {
   readonly held: ReadonlyMap<string, Need>
   readonly unknown: ReadonlySet<string>
-  readonly views: ReadonlyMap<string, ItemView>
+  readonly views: ReadonlyMap<string, ItemSummary>
   /** There was more than is looked at. */
   readonly isCut: boolean
 }
@@ -72,11 +72,11 @@ interface Map1 {
 async function explore(desk: Desk, suspects: readonly Gated[], promised: ReadonlyMap<string, string>): Promise<Map1> {
   const held = new Map<string, Need>()
   const unknown = new Set<string>()
-  const views = new Map<string, ItemView>()
+  const views = new Map<string, ItemSummary>()
   let ids: readonly string[] = suspects.map(({ view }) => view.envelope.id)
   const asked = new Set(ids)
   while (ids.length > 0 && held.size < MOST_NODES) {
-    const found = await desk.ledger.read(ids)
+    const found = await desk.summaries(ids)
     const holding = found.flatMap((view) => (view?.hold?.by === 'gate' && !hasTime(view) ? [view] : []))
     const gates = await readGates(desk, holding)
     const next = new Set<string>()
@@ -149,7 +149,7 @@ function idsIn(input: string | undefined): readonly string[] {
   return ids
 }
 
-function forNobody(view: ItemView, missing: readonly string[], now: number): Found {
+function forNobody(view: ItemSummary, missing: readonly string[], now: number): Found {
   const { id, type, queueAt } = view.envelope
   const names = missing.slice(0, 5).join(', ')
   return {
@@ -160,7 +160,7 @@ function forNobody(view: ItemView, missing: readonly string[], now: number): Fou
   }
 }
 
-function inACircle(circle: readonly string[], views: ReadonlyMap<string, ItemView>): Found {
+function inACircle(circle: readonly string[], views: ReadonlyMap<string, ItemSummary>): Found {
   const [id] = circle.toSorted() as [string]
   const from = circle.indexOf(id)
   const way = [...circle.slice(from), ...circle.slice(0, from), id].filter(

@@ -1,5 +1,5 @@
 import type { At } from '../../core/time.js'
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary } from '../../ports/ledger.js'
 import type { Effect, Settlement } from '../../ports/settlement.js'
 import type { FindingCode } from '../api.js'
 
@@ -21,7 +21,7 @@ export type Mend =
   | { readonly by: 'reclaim'; readonly queue: string }
 
 /** Effects that happen only if the item still is where it was seen. */
-export function onlyIfStill(view: ItemView, effects: readonly Effect[]): Mend {
+export function onlyIfStill(view: ItemSummary, effects: readonly Effect[]): Mend {
   return { by: 'settlement', settlement: { guard: { by: 'status', id: view.envelope.id, in: [view.status] }, effects } }
 }
 
@@ -31,7 +31,7 @@ export const GRACE_MS = 60_000
 /** The lists of what has not ended. */
 export const UNFINISHED = ['waiting', 'scheduled', 'retrying', 'blocked', 'active'] as const
 
-export const isUnfinished = (view: ItemView | undefined): view is ItemView =>
+export const isUnfinished = (view: ItemSummary | undefined): view is ItemSummary =>
   view?.status === 'pending' || view?.status === 'running'
 
 export function agoOf(at: At | undefined, now: At): number {

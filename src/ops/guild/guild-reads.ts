@@ -1,11 +1,13 @@
 import type { Clock } from '../../core/clock.js'
 import { MillraceError } from '../../core/error.js'
 import { stringOption } from '../../core/options.js'
+import type { Redacted } from '../../core/redact.js'
 import { listWrits } from '../../guild/clerk/query.js'
 import type { Ops } from '../api.js'
 import type { Reason } from '../explain.js'
 import { type GuildStacks, reading } from './books.js'
 import { rigOf, rigReport } from './rig-report.js'
+import { shownRig } from './shown.js'
 import { writLine } from './writ-line.js'
 import { readWrit } from './writ-report.js'
 
@@ -15,6 +17,7 @@ const PAGE = 50
 export function openGuildReads(
   given: GuildStacks | undefined,
   clock: Clock,
+  redacted: Redacted,
   explained: (id: string) => Promise<readonly [Reason, ...Reason[]]>,
 ): Pick<Ops, 'writs' | 'writ' | 'rig'> {
   const needed = (call: string): GuildStacks => {
@@ -33,13 +36,13 @@ export function openGuildReads(
     },
     async writ(id) {
       const stacks = needed('writ')
-      return readWrit(stacks, clock.now(), stringOption('writ(id)', id), explained)
+      return readWrit(stacks, clock.now(), stringOption('writ(id)', id), redacted, explained)
     },
     async rig(id) {
       const stacks = needed('rig')
       stringOption('rig(id)', id)
       const rig = await reading(stacks, (books) => rigOf(books, id))
-      return rig === undefined ? undefined : rigReport(rig)
+      return rig === undefined ? undefined : rigReport(shownRig(rig, redacted))
     },
   }
 }

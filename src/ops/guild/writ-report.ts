@@ -1,3 +1,4 @@
+import type { Redacted } from '../../core/redact.js'
 import type { At } from '../../core/time.js'
 import { WritReferenceError } from '../../guild/clerk/errors.js'
 import type { WritDoc } from '../../guild/clerk/writ.js'
@@ -7,6 +8,7 @@ import type { WritReport } from '../api.js'
 import type { Reason } from '../explain.js'
 import { type GuildBooks, type GuildStacks, reading } from './books.js'
 import { rigReport, rigsOfWrit } from './rig-report.js'
+import { shownRig, shownWrit } from './shown.js'
 import { hasEnded, spiderStatus, type WritFacts } from './writ-facts.js'
 import { writLine } from './writ-line.js'
 import { writReasons } from './writ-reasons.js'
@@ -30,12 +32,13 @@ export async function readWrit(
   stacks: GuildStacks,
   now: At,
   idOrPrefix: string,
+  redacted: Redacted,
   explained: Explained,
 ): Promise<WritReport | undefined> {
   const watchers = await stacks.watchers?.()
   const read = await reading(stacks, async (books) => {
     const writ = await findWrit(books, idOrPrefix)
-    return writ === undefined ? undefined : readFacts(books, writ)
+    return writ === undefined ? undefined : readFacts(books, shownWrit(writ, redacted))
   })
   if (read === undefined) return undefined
   const watcher = watchers?.find(({ name }) => name === OBSERVER)
@@ -43,8 +46,9 @@ export async function readWrit(
     watchers === undefined
       ? undefined
       : { isThere: watcher !== undefined, behind: watcher?.behind ?? 0, holder: watcher?.holder ?? null }
-  const { writ, children, inbound, rigs, retry } = read
-  const reasons = writReasons({ ...read, now, observer, items: await itemsOf(rigs, explained) })
+  const { writ, children, inbound, retry } = read
+  const rigs = read.rigs.map((rig) => shownRig(rig, redacted))
+  const reasons = writReasons({ ...read, rigs, now, observer, items: await itemsOf(rigs, explained) })
   const { resolution } = writ
   return {
     ...writLine(writ),

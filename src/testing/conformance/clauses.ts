@@ -14,6 +14,7 @@ import { insightClauses } from './ledger/insight.js'
 import { inspectClauses } from './ledger/inspect.js'
 import { leaseClauses } from './ledger/lease.js'
 import { limitClauses } from './ledger/limits.js'
+import { payloadClauses } from './ledger/payloads.js'
 import { peopleClauses } from './ledger/people.js'
 import { roomClauses } from './ledger/rooms.js'
 import { runningClauses } from './ledger/running.js'
@@ -41,6 +42,7 @@ export const ledgerClauses = Object.freeze({
   ...batchClauses,
   ...freeClauses,
   ...inspectClauses,
+  ...payloadClauses,
   ...insightClauses,
   ...failureClauses,
   ...workerClauses,

@@ -1,3 +1,4 @@
+import { listedError } from '../../core/error-text.js'
 import type { At } from '../../core/time.js'
 import type { FailureGroup } from '../../ports/ledger.js'
 import type { ItemStateWord } from '../../ports/words.js'
@@ -29,7 +30,7 @@ export function failuresOf(book: Book, wordOf: (row: Row) => ItemStateWord): Fai
       sample:
         known !== undefined && known.lastAt > at
           ? known.sample
-          : { id, error: (isDead ? row.error : last?.error) ?? '' },
+          : { id, error: listedError((isDead ? row.error : last?.error) ?? '') },
     })
   }
   return [...found.values()].toSorted(

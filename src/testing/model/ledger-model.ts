@@ -8,6 +8,7 @@ import type {
   Flow,
   GateView,
   ItemQuery,
+  ItemSummary,
   ItemView,
   LeaseWord,
   PausedNames,
@@ -23,7 +24,7 @@ import { commit } from './commit.js'
 import { failuresOf } from './failures.js'
 import { flowOf } from './flow.js'
 import { groupValue } from './group.js'
-import { fingerprintOf, type Row, viewOf } from './row.js'
+import { fingerprintOf, type Row, summaryOf, viewOf } from './row.js'
 
 /**
  * The ledger's laws in their simplest form: plain maps, full scans, one call at a time. It is slow and meant to be obviously
@@ -91,6 +92,14 @@ export class LedgerModel {
     })
   }
 
+  summaries(ids: readonly string[]): (ItemSummary | undefined)[] {
+    this.#book.tidy()
+    return ids.map((id) => {
+      const row = this.#book.rows.get(id)
+      return row === undefined ? undefined : summaryOf(row)
+    })
+  }
+
   groups(ids: readonly string[]): ((GroupValue & { readonly open: number }) | undefined)[] {
     this.#book.tidy()
     return ids.map((id) => {
@@ -105,9 +114,9 @@ export class LedgerModel {
   }
 
   /** Everything that fits the query, oldest arrival first; paging is the caller's. */
-  list(query: Omit<ItemQuery, 'limit' | 'cursor'>): ItemView[] {
+  list(query: Omit<ItemQuery, 'limit' | 'cursor'>): ItemSummary[] {
     this.#book.tidy()
-    return this.#fitting(query).map(viewOf)
+    return this.#fitting(query).map(summaryOf)
   }
 
   count(query: Omit<ItemQuery, 'limit' | 'cursor'>): number {
@@ -140,12 +149,12 @@ export class LedgerModel {
   }
 
   /** What nothing will ever put to work. */
-  strays(): ItemView[] {
+  strays(): ItemSummary[] {
     this.#book.tidy()
     const isStray = ({ status, lease, dueAt, hold }: Row) =>
       (status === 'running' && lease === undefined) ||
       (status === 'pending' && dueAt === Infinity && hold === undefined)
-    return [...this.#book.rows.values()].filter(isStray).map(viewOf)
+    return [...this.#book.rows.values()].filter(isStray).map(summaryOf)
   }
 
   attempts(id: string): readonly Attempt[] {

@@ -43,6 +43,8 @@ export function modelLedger(now: () => At): Ledger {
       list: async ({ limit, cursor, ...query }: ItemQuery) => {
         return pageOf(model.list(query), limit, cursor)
       },
+      summaries: async (ids) => model.summaries(ids),
+      openCounts: async (ids) => model.groups(ids).map((group) => group?.open),
       count: async (query) => model.count(query),
       flow: async (windowMs) => model.flow(windowMs),
       failures: async (limit) => model.failures(limit),

@@ -1,7 +1,8 @@
+import { listedError } from '../../core/error-text.js'
 import type { FailureClass } from '../../core/failure.js'
 import type { At } from '../../core/time.js'
 import type { Attempt, Ending, Envelope, Hold, Status } from '../../ports/item.js'
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemSummary, ItemView } from '../../ports/ledger.js'
 
 /** One item in the model's book. */
 export interface Row {
@@ -96,6 +97,12 @@ export function viewOf(row: Row): ItemView {
     lapses: row.lapses,
     crashes: row.crashes,
   })
+}
+
+/** The row as lists show it. */
+export function summaryOf(row: Row): ItemSummary {
+  const { result: _result, progress: _progress, error, ...summary } = viewOf(row)
+  return error === undefined ? summary : { ...summary, error: listedError(error) }
 }
 
 function defined<T extends object>(record: { [K in keyof T]: T[K] | undefined }): T {

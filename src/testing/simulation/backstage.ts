@@ -49,7 +49,7 @@ export class Backstage {
     )
   }
 
-  /** Every item that exists; undefined where the backend cannot list. */
+  /** Every item that exists, with its result; undefined where the backend cannot list. */
   async everything(): Promise<readonly ItemView[] | undefined> {
     const { inspect } = this.ledger
     if (inspect === undefined) return undefined
@@ -57,7 +57,8 @@ export class Backstage {
     let cursor: string | undefined
     do {
       const page = await inspect.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) })
-      items.push(...page.items)
+      const views = await this.ledger.read(page.items.map(({ envelope }) => envelope.id))
+      items.push(...views.flatMap((view) => view ?? []))
       cursor = page.next
     } while (cursor !== undefined)
     return items

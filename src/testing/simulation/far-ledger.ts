@@ -80,6 +80,8 @@ export function farLedger(near: Ledger, wire: Wire, history: History): Ledger {
 function farInspect(near: NonNullable<Ledger['inspect']>, wire: Wire): NonNullable<Ledger['inspect']> {
   return {
     list: (query) => wire.call('list', () => near.list(query)),
+    summaries: (ids) => wire.call('summaries', () => near.summaries(ids), { asked: ids.join(' ') }),
+    openCounts: (ids) => wire.call('open counts', () => near.openCounts(ids), { asked: ids.join(' ') }),
     attempts: (id) => wire.call('attempts', () => near.attempts(id)),
     counts: () => wire.call('counts', () => near.counts()),
     workers: () => wire.call('workers', () => near.workers()),

@@ -17,7 +17,7 @@ let isAsking = false
 const listening = new Set<CountedClient>()
 
 /** Statements that tell nobody anything, by their names: most of all the looks of an idle system. */
-const SILENT = /^millrace_(claim|extend|read|groups|store|list|counts|workers)/
+const SILENT = /^millrace_(claim|extend|read|groups|store|list|summaries|open_counts|counts|workers)/
 
 async function counted<T>(work: Promise<T>, isSilent = false): Promise<T> {
   underWay += 1

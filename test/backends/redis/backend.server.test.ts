@@ -424,6 +424,49 @@ describe('a script on Redis', () => {
     expect(read(await commandsOf(() => inspect.list({ limit: 5, groupId: 'g' })))).toEqual(types.map(() => 55))
   })
 
+  it('touches no input, result, progress or group value for a list', async () => {
+    const ledger = ledgerOn(open())
+    await ledger.commit([enqueue(envelope('a')), enqueue(envelope('b'))])
+    const [first] = await claim(ledger)
+    const value = { do: 'contribute', groupId: 'g-a', value: '1', final: false } as const
+    await ledger.commit([finish(first!, '1', [value])])
+    const inspect = ledger.inspect!
+    const touched = async (what: () => Promise<unknown>) =>
+      (await commandsOf(what))
+        .map(([, key = '']) => key.split(':').at(-1) ?? '')
+        .filter((key) => ['bodies', 'results', 'progress', 'values'].includes(key))
+    const queries = [{}, { state: 'completed' }, { groupId: 'g-a' }, { type: 't', before: 1e15 }, { after: 1 }] as const
+
+    for (const query of queries) expect(await touched(() => inspect.list({ ...query, limit: 10 }))).toEqual([])
+    expect(await touched(() => inspect.summaries(['a', 'b']))).toEqual([])
+    expect(await touched(() => inspect.openCounts(['g-a', 'g-b']))).toEqual([])
+    expect(await touched(() => inspect.strays({ limit: 10 }))).toEqual([])
+    expect(await touched(() => inspect.failures(10))).toEqual([])
+    expect(await touched(() => ledger.read(['a']))).toEqual(['results', 'progress'])
+  })
+
+  it.each([
+    ['first', '{"input":"%","id":"a","type":"t","groupId":"g","tags":["input"],"queueAt":1,"startAt":1}'],
+    ['last', '{"id":"a","type":"t","groupId":"g","deep":{"input":"of another"},"queueAt":1,"startAt":1,"input":"%"}'],
+    ['between, with room', '{ "id" : "a", "type" : "input", "input" : "%" , "groupId" : "g" }'],
+    ['in the only way that it stays whole', '{"id":"a","type":"t","groupId":"g","inp\\u0075t":"%"}'],
+  ])('keeps the input of an envelope that was pushed as text apart from the rest: %s', async (where, form) => {
+    const input = '{"deep":"\\ and {\u20ac}"} \\"input\\": "x"'
+    const text = form.replace('%', () => JSON.stringify(input).slice(1, -1))
+    const backend = open()
+    await backend.queue.push(text)
+    const ledger = ledgerOn(backend)
+    const [taken] = await claim(ledger)
+    const { input: _, ...head } = JSON.parse(text) as Record<string, unknown>
+
+    expect(taken?.envelope).toMatchObject({ ...head, input })
+    expect(await ledger.inspect!.input('a')).toBe(input)
+    const listed = await commandsOf(() => ledger.inspect!.list({ limit: 10 }))
+    const isRead = listed.some(([, key = '']) => key.endsWith(':bodies'))
+    expect(isRead).toBe(where.includes('whole'))
+    expect((await ledger.inspect!.list({ limit: 10 })).items[0]?.envelope).toMatchObject(head)
+  })
+
   it('finds on later pages what it did not look at, in order', async () => {
     const ledger = ledgerOn(open())
     const group = { groupId: 'wanted' }

@@ -31,7 +31,7 @@ const BY: Readonly<Partial<Record<Name, readonly string[]>>> = {
   anyReady: ['item_listed (state=? AND queue=?)', 'item_later (queue=? AND wake_at<?)', 'message_ready (queue=?)'],
   nextDue: ['item_later (queue=? AND wake_at>?)'],
   freePaused: ['INTEGER PRIMARY KEY (rowid=?)', 'item_paused (hold_key=?)'],
-  group: ['PRIMARY KEY (id=?)'],
+  group: ['INDEX sqlite_autoindex_item_group_1 (id=?)'],
   alone: ['sqlite_autoindex_item_1 (id=?)'],
   watchers: ['PRIMARY KEY (kind=? AND id=?)'],
   gatesOf: ['gate_member_member (member=?)'],

@@ -22,7 +22,7 @@ async function scene(kind: GroundKind, options: SpiderGuildOptions = {}) {
     if (found === undefined) throw new Error('no such writ')
     return found
   }
-  return { ...made, made, ops, backend, report }
+  return { ...made, made, ops, stacks, backend, report }
 }
 
 const codes = ({ reasons }: WritReport) => reasons.map(({ code }) => code)
@@ -157,6 +157,29 @@ export function describeGuildReads(kind: GroundKind): void {
       await spider.resume(rig?.id ?? '', 'ask')
       await drain()
       expect(first(await report(writ))).toContain('Engine "then" is blocked')
+    })
+
+    it('shows what writs carry and how their engines failed through redact', async () => {
+      const { clerk, drain, backend, stacks } = await scene(kind, { designs: { thrower } })
+      const writ = await clerk.post({ title: 'a', body: 'the body' })
+      await drain()
+      const kinds = new Set<string>()
+      const ops = openOps(backend, {
+        stacks,
+        redact: (value, { kind, type, id }) => {
+          kinds.add(`${kind} ${type}`)
+          expect(id).not.toBe('')
+          return value.replaceAll(/boom|the body/g, '****')
+        },
+      })
+
+      const shown = await ops.writ(writ.id)
+      const rig = await ops.rig(shown?.rigs[0]?.id ?? '')
+
+      expect(JSON.stringify([shown, rig])).not.toMatch(/boom|the body/)
+      expect(shown).toMatchObject({ body: '****', rigs: [{ engines: [{ error: expect.stringContaining('****') }] }] })
+      expect(shown?.reasons[0]?.text).toContain('****')
+      expect(kinds).toEqual(new Set(['input mandate', 'result mandate', 'error mandate', 'error thrower']))
     })
 
     it('tells that a writ is at its cap, what failed, and what the retry observer decided', async () => {

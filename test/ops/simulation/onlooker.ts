@@ -24,7 +24,7 @@ export class Onlooker {
   constructor(world: World) {
     this.#world = world
     this.#chance = new Chance(`${world.seed}/onlooker`)
-    this.#reads = openReads(deskOn(world, world.backstage.ledger), { redact: (input) => input, stacks: undefined })
+    this.#reads = openReads(deskOn(world, world.backstage.ledger), { redacted: (_, value) => value, stacks: undefined })
   }
 
   async looks(): Promise<void> {
@@ -129,6 +129,7 @@ function deskOn(world: World, ledger: Ledger): Desk {
     ledger,
     clock: world.clock,
     now: async () => (await ledger.claim({ from: [], leaseMs: 1_000, worker: 'onlooker' })).at,
+    summaries: (ids) => ledger.inspect!.summaries(ids),
     inspect: () => ledger.inspect!,
   }
 }

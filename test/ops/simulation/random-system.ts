@@ -170,6 +170,6 @@ export async function randomSystem(seed: number) {
     await clock.advance(60_000)
     await stopped
   }
-  const reads = openReads(desk, { redact: (input) => input, stacks: undefined })
+  const reads = openReads(desk, { redacted: (_, value) => value, stacks: undefined })
   return { clock, desk, acts, reads, ...openAudit(desk), known, random, enqueue, ok, deploy, mend, close }
 }

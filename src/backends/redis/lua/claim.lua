@@ -44,6 +44,39 @@ end
 -- As envelope.ts has it: what is beyond the limit is left out.
 local MOST_TAGS = 32
 
+-- An envelope as text, in two: without its input, and the input as it was written there, as JSON. So whoever lists the item does not
+-- read its input. nil where the text is written in a way that this does not know: then it stays whole.
+local function split_envelope(body)
+  -- Escapes as two letters each: every quote that is left begins or ends a text, and can be looked for as it is.
+  local plain = string.gsub(body, '\\.', '__')
+  local depth, at, key, from, to = 0, 1, nil, nil, nil
+  local found = string.find(plain, '["{}%[%]]')
+  while found do
+    local sign = string.byte(plain, found)
+    at = found + 1
+    if sign == 34 then
+      local close = string.find(plain, '"', at, true)
+      if not close then return nil end
+      at = close + 1
+      if depth == 1 and close - found == 6 and string.sub(plain, found + 1, close - 1) == 'input' and string.find(plain, '^%s*:', at) then
+        local open = string.match(plain, '^%s*:%s*()"', at)
+        if key or not open then return nil end
+        key, from, to = found, open, string.find(plain, '"', open + 1, true)
+        if not to then return nil end
+        at = to + 1
+      end
+    else
+      depth = depth + ((sign == 123 or sign == 91) and 1 or -1)
+    end
+    found = string.find(plain, '["{}%[%]]', at)
+  end
+  if not key then return nil end
+  local before, after = string.sub(body, 1, key - 1), string.sub(body, to + 1)
+  local comma = string.match(after, '^%s*,()')
+  if comma then after = string.sub(after, comma) else before = string.gsub(before, ',%s*$', '') end
+  return before .. after, string.sub(body, from, to)
+end
+
 -- Whatever was pushed as text becomes an item if it is an envelope; otherwise it is reported, and gone.
 local function adopt(queue, max)
   if call('EXISTS', MPRIORITIES .. queue, MLATER .. queue, MLEASES .. queue) == 0 then return end
@@ -71,8 +104,9 @@ local function adopt(queue, max)
         end
       end
       local priority = type(e.priority) == 'number' and e.priority or m[2]
-      records[e.id] = { 'p', queue, e.type, e.groupId ~= e.id and e.groupId or false, priority, m[3], next_seq(), false, extra }
-      put(BODIES, e.id, body)
+      local head, input = split_envelope(body)
+      records[e.id] = { 'p', queue, e.type, e.groupId ~= e.id and e.groupId or false, priority, m[3], next_seq(), false, extra, head }
+      put(BODIES, e.id, input or body)
     end
   end
 end

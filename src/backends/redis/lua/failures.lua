@@ -4,6 +4,8 @@
 -- REPLY for each: fingerprint, class, type, dead, retrying, first at, last at, id of the last, 1 if that is dead, else 0,
 --       its error (dead) or the line of its last run (retrying), or false
 local limit, ties = tonumber(ARGV[2]), tonumber(ARGV[3])
+-- As in view.lua. The line of a run is JSON, and can only be cut once it is read.
+local LISTED_ERROR_BYTES = 2048
 
 local function ends_of(key)
   local first, last = call('ZRANGE', key, 0, 0, 'WITHSCORES'), call('ZREVRANGE', key, 0, 0, 'WITHSCORES')
@@ -55,6 +57,7 @@ for i = 1, math.min(limit, #groups) do
   local text
   if g.is_dead then
     text = call('HGET', ERRORS, g.id)
+    text = text and string.sub(text, 1, LISTED_ERROR_BYTES)
   else
     text = call('HGET', ATTEMPTS, g.id)
     text = text and string.match(text, '[^\n]*$')

@@ -4,7 +4,7 @@
 -- ARGV  as query.lua
 -- REPLY next cursor or false, views...
 local chosen, next_cursor = find_page()
-local views = views_of(chosen)
+local views = views_of(chosen, false)
 local reply = { next_cursor }
 for i = 1, #chosen do reply[i + 1] = views[chosen[i]] or false end
 if #touched > 0 then even_when_full() end

@@ -14,8 +14,8 @@ local STATE, QUEUE, TYPE, GROUP, PRIORITY, DUE, ARRIVAL, WORD, MORE, HEAD = 1, 2
 --   en ending, cl class, ea endAt, ku kept until; wt waiter, ws watchers, tg tags, na attempts recorded;
 --   dd deadline;
 --   fp fingerprint, fa endedAt and fc class of the last run, if that failed
--- HEAD      what else its envelope says, as JSON. Without one the body is the whole envelope: it came as a plain message, or was
---           written before there were heads.
+-- HEAD      what else its envelope says, as JSON. Without one the body is the whole envelope: it came as a plain message that
+--           split_envelope could not split, or was written before there were heads.
 local ITEMS, BODIES, RESULTS, ERRORS = prefix .. ':items', prefix .. ':bodies', prefix .. ':results', prefix .. ':errors'
 local ATTEMPTS, PROGRESS = prefix .. ':attempts', prefix .. ':progress'
 local READY, PRIORITIES, LATER = prefix .. ':ready:', prefix .. ':priorities:', prefix .. ':later:'

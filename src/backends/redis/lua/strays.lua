@@ -22,7 +22,7 @@ for i = 1, #found[2], 2 do
     end
   end
 end
-local views = views_of(strays)
+local views = views_of(strays, false)
 local reply = { found[1] }
 for i = 1, #strays do reply[i + 1] = views[strays[i]] or false end
 if #touched > 0 then even_when_full() end

@@ -1,11 +1,15 @@
 -- view.lua: an item as people and waiters see it, as a flat list.
 
+-- So many bytes of an error a list is given: enough for the characters that it shows, whatever they are.
+local LISTED_ERROR_BYTES = 2048
+
 local NAMES = { p = 'pending', r = 'running', s = 'success', d = 'dead' }
 
 -- id, the whole envelope where there is no head, head, type, group, status, queue, ending, class, holdBy, holdKey, dueAt, holder,
 -- leaseUntil, runAt, result, error, endAt, progress, lapses, crashes, attempt, startAt, queueAt, redrives, cancel reason,
--- running (1 or 0 while it is leased); false where there is none.
-local function views_of(ids)
+-- running (1 or 0 while it is leased); false where there is none. Without payloads: neither result nor progress is read, and of
+-- an error there is the beginning.
+local function views_of(ids, has_payloads)
   local there = {}
   for i = 1, #ids do
     if item(ids[i]) then there[#there + 1] = ids[i] end
@@ -16,18 +20,21 @@ local function views_of(ids)
     if not records[there[i]][HEAD] then headless[#headless + 1] = there[i] end
   end
   for i, body in ipairs(many(BODIES, headless)) do bodies[headless[i]] = body end
-  local results = many(RESULTS, there)
-  local errors, progress = many(ERRORS, there), many(PROGRESS, there)
+  local errors = many(ERRORS, there)
+  local results, progress = {}, {}
+  if has_payloads then results, progress = many(RESULTS, there), many(PROGRESS, there) end
   local views = {}
   for i = 1, #there do
     local r = records[there[i]]
     local m = r[MORE] or {}
     local is_pending = r[STATE] == 'p'
+    local err = errors[i]
+    if err and not has_payloads then err = string.sub(err, 1, LISTED_ERROR_BYTES) end
     views[there[i]] = {
       there[i], bodies[there[i]] or false, r[HEAD] or false, r[TYPE], r[GROUP],
       NAMES[r[STATE]], r[QUEUE], m.en or false, m.cl or false,
       is_pending and m.hb or false, is_pending and m.hk or false, is_pending and r[DUE] or false,
-      m.wk or false, m.un or false, m.ra or false, results[i], errors[i], m.ea or false, progress[i],
+      m.wk or false, m.un or false, m.ra or false, results[i] or false, err, m.ea or false, progress[i] or false,
       m.la or 0, m.cr or 0, m.at or false, m.sa or false, m.qa or false, m.rd or false, m.ca or false,
       m.un and (m.rn and 1 or 0) or false,
     }
