@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterEach, describe, expect, expectTypeOf, it, vi } from 'vitest'
+import { afterEach, describe, expect, expectTypeOf, it, onTestFinished, vi } from 'vitest'
 import { RetryAbort } from '../../src/core/control-errors.js'
 import { isOptionError } from '../../src/core/options.js'
 import { type RetryOptions, retry } from '../../src/core/retry.js'
@@ -185,16 +185,22 @@ describe('hooks that throw', () => {
 
 describe('the default pause', () => {
   it('keeps the process alive until it is over or aborted', async () => {
-    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
-    const before = timers()
+    // Its own timer: others of the process come and go meanwhile.
+    const set = vi.spyOn(globalThis, 'setTimeout')
+    const cleared = vi.spyOn(globalThis, 'clearTimeout')
+    onTestFinished(() => {
+      vi.restoreAllMocks()
+    })
+    const waitMs = 21_234
     const stop = new AbortController()
-    const running = retry(failing(99), { base: 60_000, signal: stop.signal })
+    const running = retry(failing(99), { base: waitMs, jitter: 0, signal: stop.signal })
     const outcome = expect(running).rejects.toThrow()
     await new Promise((resolve) => setImmediate(resolve))
-    expect(timers()).toBe(before + 1)
+    const timers = set.mock.results.filter((_, i) => set.mock.calls[i]![1] === waitMs).map(({ value }) => value)
+    expect(timers.map((timer) => timer.hasRef())).toEqual([true])
     stop.abort()
     await outcome
-    expect(timers()).toBe(before)
+    expect(cleared.mock.calls.map(([timer]) => timer)).toContain(timers[0])
   })
 })
 
