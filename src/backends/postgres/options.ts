@@ -8,6 +8,7 @@ import {
   optionsObject,
   stringOption,
 } from '../../core/options.js'
+import { warnOnce } from '../../core/warn-once.js'
 import type { At } from '../../core/time.js'
 import { checkIdentifier, type PgPoolLike } from '../../drivers/postgres/index.js'
 
@@ -95,7 +96,9 @@ export function resolveOptions(options: PostgresBackendOptions): ResolvedOptions
     prepare: booleanOption(`${owner}.prepare`, given.prepare, true),
     migrate: booleanOption(`${owner}.migrate`, given.migrate, true),
     maxItemBytes: integerOption(`${owner}.maxItemBytes`, given.maxItemBytes, { min: 1_024, default: 1_048_576 }),
-    onError: functionOption<(error: unknown) => void>(`${owner}.onError`, given.onError, warn),
+    onError: functionOption<(error: unknown) => void>(`${owner}.onError`, given.onError, (error) =>
+      warnOnce('MILLRACE_POSTGRES', error, `${owner}({ onError })`),
+    ),
     now: time === undefined ? () => null : () => Math.floor(clock.now()),
     clock,
   })
@@ -109,8 +112,4 @@ function addressOption(path: string, given: unknown): string | undefined {
   const isAddress = !address.includes('://') || URL.canParse(address) || URL.canParse(address.replace('@/', '@host/'))
   if (!isAddress) throw new OptionTypeError(path, "'postgres://user:password@host:port/database'", address)
   return address
-}
-
-function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : String(error))
 }
