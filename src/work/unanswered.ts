@@ -76,10 +76,7 @@ export class Unanswered {
     const open = [...this.#answers]
     if (open.length === 0) return 0
     const patience = new AbortController()
-    await Promise.race([
-      Promise.allSettled(open),
-      this.#clock.sleep(ms, patience.signal).catch(() => undefined),
-    ])
+    await Promise.race([Promise.allSettled(open), this.#clock.sleep(ms, patience.signal).catch(() => undefined)])
     patience.abort()
     const left = open.filter((answer) => this.#answers.has(answer))
     for (const answer of left) this.answered(answer)

@@ -8,8 +8,8 @@ import {
   optionsObject,
   stringOption,
 } from '../../core/options.js'
-import { warnOnce } from '../../core/warn-once.js'
 import type { At } from '../../core/time.js'
+import { warnOnce } from '../../core/warn-once.js'
 import { checkIdentifier, type PgPoolLike } from '../../drivers/postgres/index.js'
 
 /** Options of `postgresBackend`: `connectionString` or `pool`, and what may differ from the defaults. */

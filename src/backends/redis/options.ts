@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.js'
 import { functionOption, integerOption, OptionError, OptionTypeError, optionsObject } from '../../core/options.js'
-import { warnOnce } from '../../core/warn-once.js'
 import type { At, Ms } from '../../core/time.js'
+import { warnOnce } from '../../core/warn-once.js'
 import type { RedisAddress } from '../../drivers/redis/index.js'
 import { checkName } from './names.js'
 import { type Now, nowOf } from './time.js'

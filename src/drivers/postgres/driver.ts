@@ -8,8 +8,12 @@ import { type PgClientLike, type PgPoolLike, pgLibrary } from './pg-library.js'
 import type { Queryable, Row, Statement } from './statement.js'
 
 const READ_ONLY = '25006'
-/** How long the listening connection may take to come about before it is tried anew. */
+/**
+ * How long a connection may take to come about. The client's own limit, and not the pool's, which would count the wait for a free
+ * connection, too.
+ */
 const CONNECT_WAIT: Ms = 10_000
+const TIMED = { connectionTimeoutMillis: CONNECT_WAIT }
 /** How long a close waits for what is under way on a connection. Then it is cut. */
 const CLOSE_WAIT: Ms = 5_000
 /** How often a statement is repeated that the server ended because others were in its way. */
@@ -182,7 +186,7 @@ export class PostgresDriver implements Queryable {
       new Pool({
         ...(maxConnections === undefined ? {} : { max: maxConnections }),
         ...config,
-        Client: this.#clients.remembered(own),
+        Client: this.#clients.remembered(own, TIMED),
         // An idle library holds no program open.
         allowExitOnIdle: true,
         keepAlive: true,
@@ -195,12 +199,13 @@ export class PostgresDriver implements Queryable {
     const { pool, connectionString, listenConnectionString } = this.#options
     const address = listenConnectionString ?? connectionString
     let client: PgClientLike
-    const timed = { connectionTimeoutMillis: CONNECT_WAIT }
     if (address !== undefined) {
-      const Client = this.#clients.remembered((await pgLibrary()).Client)
-      client = new Client({ connectionString: address, keepAlive: true, ...timed })
-    } else if (isPgPool(pool)) client = new (this.#clients.remembered(pool.Client))({ ...settingsOf(pool), ...timed })
-    else return await (pool as PgPoolLike).connect()
+      const Client = this.#clients.remembered((await pgLibrary()).Client, TIMED)
+      client = new Client({ connectionString: address, keepAlive: true })
+    } else if (isPgPool(pool)) {
+      const Client = this.#clients.remembered(pool.Client, {})
+      client = new Client({ ...settingsOf(pool), ...TIMED })
+    } else return await (pool as PgPoolLike).connect()
     // Before it connects: an error that nobody hears would end the process.
     client.on('error', () => undefined)
     await client.connect?.()

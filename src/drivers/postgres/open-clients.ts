@@ -6,12 +6,12 @@ type ClientClass = new (config: object) => PgClientLike
 export class OpenClients {
   readonly #open = new Set<PgClientLike>()
 
-  /** The same kind of client, remembered until it has ended. */
-  remembered(Client: ClientClass): ClientClass {
+  /** The same kind of client, remembered until it has ended, and with these settings where its maker gives no others. */
+  remembered(Client: ClientClass, settings: object): ClientClass {
     const open = this.#open
     return class extends Client {
       constructor(config: object) {
-        super(config)
+        super({ ...settings, ...config })
         open.add(this)
         this.on('end', () => open.delete(this))
       }

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../../core/clock.js'
+import { keepAlive } from '../../core/keep-alive.js'
 import type { Ms } from '../../core/time.js'
 import type { RedisAddress, RedisClientLike } from './client.js'
 import {
@@ -9,6 +10,7 @@ import {
   RedisTimeoutError,
   RedisUnreachableError,
 } from './errors.js'
+import { letProcessExit } from './let-exit.js'
 import { makeClient, sendsTwice } from './make-client.js'
 import type { Script } from './script.js'
 
@@ -59,6 +61,16 @@ export class RedisConnection {
 
   /** Runs a script on the keys under `prefix`. One that the server does not know is sent whole, once. */
   async run(script: Script, prefix: string, words: readonly (string | number)[]): Promise<unknown> {
+    // The connection holds no program open, but a call that was begun is to be answered.
+    const letGo = keepAlive()
+    try {
+      return await this.#runInTime(script, prefix, words)
+    } finally {
+      letGo()
+    }
+  }
+
+  async #runInTime(script: Script, prefix: string, words: readonly (string | number)[]): Promise<unknown> {
     const giveUpAt = this.#clock.monotonic() + this.#options.commandTimeoutMs
     for (;;) {
       try {
@@ -113,8 +125,10 @@ export class RedisConnection {
   /** Waits for an answer, no longer than allowed. */
   within<T>(what: string, client: RedisClientLike, answer: Promise<T>): Promise<T> {
     const { commandTimeoutMs: ms } = this.#options
+    const letGo = keepAlive()
     return new Promise<T>((resolve, reject) => {
       const cancel = this.#clock.after(ms, () => {
+        letGo()
         reject(new RedisTimeoutError(what, ms))
         // A line that carries no answers is worth nothing, whatever else waits on it. It is cut, not closed: the other side
         // may be gone, and then nobody would answer to that either.
@@ -124,10 +138,12 @@ export class RedisConnection {
       })
       answer.then(
         (value) => {
+          letGo()
           cancel()
           resolve(value)
         },
         (error: unknown) => {
+          letGo()
           cancel()
           reject(error)
         },
@@ -156,6 +172,7 @@ export class RedisConnection {
     const { address, isListening = false, onConnect } = this.#options
     const client = await makeClient(address, isListening)
     if (client === address.client && sendsTwice(client)) this.#options.onError(new RedisSendsTwiceWarning())
+    if (client !== address.client) letProcessExit(client)
     client.on('error', this.#onError)
     client.on('close', this.#onClose)
     const met = () => {
@@ -173,6 +190,7 @@ export class RedisConnection {
 
   #connected(client: RedisClientLike): Promise<void> {
     const { commandTimeoutMs: ms } = this.#options
+    const letGo = keepAlive()
     return new Promise((resolve, reject) => {
       const isReady = () => {
         over()
@@ -184,6 +202,7 @@ export class RedisConnection {
         reject(new RedisClosedError())
       }
       const over = () => {
+        letGo()
         cancel()
         client.off('ready', isReady)
         client.off('close', isOver)
