@@ -40,6 +40,8 @@ export class RedisConnection {
   #lastError: Error | undefined
   /** One wait for all who wait. */
   #connecting: Promise<void> | undefined
+  /** Ends that wait: no connection is wanted any more. */
+  #endWait: (() => void) | undefined
   #isClosed = false
   #wasReady = false
   #onReady: (() => void) | undefined
@@ -113,6 +115,7 @@ export class RedisConnection {
       this.#client = undefined
       throw error
     }
+    if (this.#isClosed) throw new RedisClosedError()
     if (client.status !== 'ready') {
       this.#connecting ??= this.#connected(client).finally(() => {
         this.#connecting = undefined
@@ -155,6 +158,7 @@ export class RedisConnection {
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
+    this.#endWait?.()
     const client = await this.#client?.catch(() => undefined)
     if (client === undefined) return
     client.off('close', this.#onClose)
@@ -196,25 +200,21 @@ export class RedisConnection {
         over()
         resolve()
       }
-      const isOver = () => {
-        if (!this.#isClosed) return
-        over()
-        reject(new RedisClosedError())
-      }
       const over = () => {
+        this.#endWait = undefined
         letGo()
         cancel()
         client.off('ready', isReady)
-        client.off('close', isOver)
-        client.off('end', isOver)
+      }
+      this.#endWait = () => {
+        over()
+        reject(new RedisClosedError())
       }
       const cancel = this.#clock.after(ms, () => {
         over()
         reject(new RedisUnreachableError(ms, this.#lastError))
       })
       client.on('ready', isReady)
-      client.on('close', isOver)
-      client.on('end', isOver)
       // A client that was ended by hand, or given up on, is asked once more.
       if (client.status === 'end' || client.status === 'wait') client.connect().catch(() => undefined)
     })
