@@ -3,9 +3,12 @@ import { keepAlive } from '../../core/keep-alive.js'
 import type { Ms } from '../../core/time.js'
 import type { RedisAddress, RedisClientLike } from './client.js'
 import {
+  isNotSent,
+  isReplyLost,
   RedisClosedError,
   RedisDisconnectedError,
   RedisFullError,
+  RedisReplyLostError,
   RedisSendsTwiceWarning,
   RedisTimeoutError,
   RedisUnreachableError,
@@ -79,8 +82,7 @@ export class RedisConnection {
         return await this.#runOnce(script, prefix, words)
       } catch (error) {
         // The line is being cut just now: nothing was sent, so it is as if there had been none.
-        const wasSent = !(error instanceof Error && error.message.startsWith("Stream isn't writeable"))
-        if (wasSent || this.#clock.monotonic() >= giveUpAt) throw error
+        if (!(error instanceof RedisUnreachableError) || this.#clock.monotonic() >= giveUpAt) throw error
         await this.#clock.sleep(LOOK_AGAIN_MS)
       }
     }
@@ -148,10 +150,17 @@ export class RedisConnection {
         (error: unknown) => {
           letGo()
           cancel()
-          reject(error)
+          reject(this.#translated(what, error))
         },
       )
     })
+  }
+
+  /** What the driver says, in words that callers can rely on. */
+  #translated(what: string, error: unknown): unknown {
+    if (isNotSent(error)) return new RedisUnreachableError(this.#options.commandTimeoutMs, error)
+    if (!isReplyLost(error)) return error
+    return this.#isClosed ? new RedisClosedError() : new RedisReplyLostError(what, error)
   }
 
   /** Ends what was opened here; a client that was given stays as it is. */
