@@ -1,5 +1,5 @@
-import { isWellFormed } from '../../core/well-formed.js'
 import { MillraceError } from '../../core/error.js'
+import { isWellFormed } from '../../core/well-formed.js'
 import type { ItemQuery } from '../../ports/ledger.js'
 import type { ItemStateWord } from '../../ports/words.js'
 
