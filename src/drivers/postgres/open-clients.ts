@@ -11,7 +11,8 @@ export class OpenClients {
     const open = this.#open
     return class extends Client {
       constructor(config: object) {
-        super({ ...settings, ...config })
+        // Not a spread: a pool hides its password and its key from copies.
+        super(Object.defineProperties({ ...settings }, Object.getOwnPropertyDescriptors(config)))
         open.add(this)
         this.on('end', () => open.delete(this))
       }
