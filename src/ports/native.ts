@@ -1,3 +1,4 @@
+import type { WaitBeforeClose } from './before-close.js'
 import type { Ledger } from './ledger.js'
 import type { Ports, PubSub, Queue, Store } from './ports.js'
 
@@ -16,6 +17,8 @@ export interface Owned {
   readonly store: Store
   /** `prefix` is that of the keys in the store; only a backend that renders those keys reads it. */
   open(options: { readonly prefix: string }): Ledger
+  /** Has a close of the backend wait for this first. Yields what ends that. */
+  readonly beforeClose?: (wait: WaitBeforeClose) => () => void
 }
 
 /** The ledger a system runs on, and the name each of its queues has there. */
@@ -26,6 +29,8 @@ export interface OpenedLedger {
   readonly foreign?: 'queue' | 'pubsub' | 'store' | 'a per-type queue'
   /** Other ports are a backend's own, so that the native path was probably meant. */
   readonly isMixed?: boolean
+  /** Has a close of any backend beneath wait for this first. Yields what ends that. */
+  readonly beforeClose?: (wait: WaitBeforeClose) => () => void
 }
 
 /** The capability of a store, if these are its own ports: one foreign port and the whole system is plain. */
@@ -61,8 +66,19 @@ export function ledgerOf(
   overPlainPorts: (ports: Ports, perType: readonly Queue[]) => Omit<OpenedLedger, 'foreign'>,
 ): OpenedLedger {
   const found = ownedBy(ports, perType)
-  if ('open' in found) return { ledger: found.open(options), names: found.queues }
+  const marks = [ports.queue, ports.pubsub, ports.store, ...perType].map(markOf).filter((mark) => mark !== undefined)
+  const beforeClose = allBeforeClose([...new Set(marks)])
+  if ('open' in found) return { ledger: found.open(options), names: found.queues, beforeClose }
   const foreign = found.foreign
-  const isMixed = [ports.queue, ports.pubsub, ports.store, ...perType].some((port) => markOf(port) !== undefined)
-  return { ...overPlainPorts(ports, perType), ...(foreign === undefined ? {} : { foreign, isMixed }) }
+  const isMixed = marks.length > 0
+  return { ...overPlainPorts(ports, perType), ...(foreign === undefined ? {} : { foreign, isMixed }), beforeClose }
+}
+
+function allBeforeClose(backends: readonly Owned[]) {
+  return (wait: WaitBeforeClose): (() => void) => {
+    const ends = backends.map(({ beforeClose }) => beforeClose?.(wait))
+    return () => {
+      for (const end of ends) end?.()
+    }
+  }
 }

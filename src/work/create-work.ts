@@ -61,7 +61,10 @@ export interface WorkSystem<Defs extends readonly AnyWorkBuilder[] = readonly An
   schedule(config: ScheduleConfig): () => void
   /** Starts working. Idempotent. */
   start(): void
-  /** Stops taking work, lets what runs finish for a while, gives the rest back. Idempotent. */
+  /**
+   * Stops taking work, lets what runs finish for a while, gives the rest back, and waits until the backend has answered what was
+   * enqueued: for `stopDrain`, or 5 s if that is more. What is given up is reported (`ENQUEUES_UNANSWERED`). Idempotent.
+   */
   stop(): Promise<void>
   /** The states of items: all of the backend's where it can list, otherwise those this process has seen. */
   list(filter?: ListFilter): Promise<WorkState[]>
@@ -107,7 +110,7 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
       prefix: o.prefix,
       clock: o.clock,
       putBackMs: o.pollInterval,
-      ...(options.onError === undefined ? {} : { onError: options.onError }),
+      onError: o.onError,
       ...(options.portRetry === undefined ? {} : { retryPort: (call) => retry(call, options.portRetry) }),
     }),
   )
@@ -125,7 +128,12 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
     if (builder === undefined) throw new UnknownTypeError(first, registry.types)
     return engine.enqueue(builder(second), third)
   }
-  const enqueueMany = async (works: readonly Work[], each?: WorkInstanceOptions) => {
+  const enqueueMany = (works: readonly Work[], each?: WorkInstanceOptions) => {
+    const enqueued = enqueueAll(works, each)
+    engine.waitFor(enqueued)
+    return enqueued
+  }
+  const enqueueAll = async (works: readonly Work[], each?: WorkInstanceOptions) => {
     // All or none: what is no work is found before the first is sent.
     for (const work of works) checkWork(work)
     if (works.length > 1) await engine.checkInputs(works)

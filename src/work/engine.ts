@@ -60,6 +60,11 @@ export class Engine {
     return this.#waiting.handle(this.#submitter.submit(work, options), this.#accepted)
   }
 
+  /** Has `stop` and `close` wait for enqueues that are still to be made. */
+  waitFor(enqueues: Promise<unknown>): void {
+    this.#waiting.waitFor(enqueues)
+  }
+
   /** Backpressure for callers who enqueue in bulk: undefined where there is room, otherwise what to await first. */
   whenRoom(): Promise<void> | undefined {
     return this.#s.commits.whenRoom()
@@ -136,8 +141,13 @@ export class Engine {
   async #stop(): Promise<void> {
     const running = this.#running
     this.#running = undefined
-    await Promise.all([this.#schedules.stop(this.#s.o.stopDrain), this.#loop.stop(this.#s.o.stopDrain)])
+    const { stopDrain } = this.#s.o
+    const handedIn = this.#s.handedIn('stop')
+    await Promise.all([this.#schedules.stop(stopDrain), this.#loop.stop(stopDrain, handedIn)])
     await running
+    // What handlers and schedules enqueued as they ended.
+    await this.#s.handedIn('stop')
+    this.#waiting.sayLost()
     this.#waiting.close()
     this.#holdProcess()
   }

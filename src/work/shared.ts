@@ -1,7 +1,6 @@
 import { hostname } from 'node:os'
-import { MillraceError } from '../core/error.js'
+import { keepAlive } from '../core/keep-alive.js'
 import { retry } from '../core/retry.js'
-import { tell } from '../core/tell.js'
 import type { At, Ms } from '../core/time.js'
 import { Turns } from '../core/turns.js'
 import { VERSION } from '../core/version.js'
@@ -13,6 +12,7 @@ import type { Ports, Queue } from '../ports/ports.js'
 import type { CommitResult, Settlement } from '../ports/settlement.js'
 import type { Outgoing } from '../source/ledger-feed.js'
 import { BackendTime } from './backend-time.js'
+import { isClosedBackend } from './closed-backend.js'
 import { Tracing } from './controls/tracing.js'
 import { Doers } from './doers.js'
 import { HeldRoom } from './held-room.js'
@@ -22,6 +22,7 @@ import type { Registry } from './registry.js'
 import type { ItemRules } from './resolve-item.js'
 import { initialState, KnownStates } from './states.js'
 import type { ErrorPhase, ResolvedSystemOptions } from './system-options.js'
+import { handedInPatienceMs, Unanswered, UnansweredError } from './unanswered.js'
 import { Window } from './window.js'
 import type { WorkState } from './work.js'
 import { workerSettings } from './worker-settings.js'
@@ -72,8 +73,7 @@ export class Shared {
   readonly tracing: Tracing
   /** How many batches have left: what was added before the last one can no longer be changed. */
   batches = 0
-  /** Enqueues that have not been answered, by id: whoever asks for such an item by its id asks too early. */
-  readonly onTheWay = new Map<string, Promise<unknown>>()
+  readonly unanswered: Unanswered
   readonly #known: KnownStates | undefined
   #isCommitReported = false
   readonly #time: BackendTime
@@ -137,9 +137,10 @@ export class Shared {
           if (failures === 1) this.notWritten(error)
           for (const { type } of batch) this.recorder.commitFailed(type)
         },
-        isFinal: isClosed,
+        isFinal: isClosedBackend,
       },
     })
+    this.unanswered = new Unanswered(o.clock, () => this.#holdHandedIn(opened))
     this.recorder = new Recorder(o, registry)
     this.tracing = new Tracing(o.given.tracer)
     this.#known = opened.ledger.inspect === undefined ? new KnownStates(o.maxStates) : undefined
@@ -185,8 +186,8 @@ export class Shared {
     this.learnTime(at, askedMs)
   }
 
-  /** Reports what is nobody's job failure. An observer that throws disturbs nobody. */
-  readonly failed = (error: unknown, phase: ErrorPhase): void => tell(() => this.o.given.onError?.(error, phase))
+  /** Reports what is no job's own failure. */
+  readonly failed = (error: unknown, phase: ErrorPhase): void => this.o.onError(error, phase)
 
   /** Reports a backend that cannot be written: once, until it can be again. */
   readonly notWritten = (error: unknown): void => {
@@ -201,6 +202,26 @@ export class Shared {
 
   saw(item: EnvelopeHead, state: Partial<WorkState> & Pick<WorkState, 'status'>): void {
     this.#known?.saw(item.groupId, { ...initialState(item), ...state })
+  }
+
+  /**
+   * Waits until the backend has answered what was enqueued so far. What takes too long is given up, and said: a backend that is
+   * away must not keep a process from ending.
+   */
+  async handedIn(by: 'stop' | 'close'): Promise<void> {
+    const ms = handedInPatienceMs(this.o.stopDrain)
+    const count = await this.unanswered.settled(ms)
+    if (count > 0) this.failed(new UnansweredError(count, ms, by), 'queue')
+  }
+
+  /** Neither the end of the program nor a close of the backend is to overtake what was handed in. */
+  #holdHandedIn({ beforeClose }: OpenedLedger): () => void {
+    const { clock, given } = this.o
+    const isHolding = clock.isReal === true && given.keepAlive !== false
+    const ends = [beforeClose?.(() => this.handedIn('close')), isHolding ? keepAlive() : undefined]
+    return () => {
+      for (const end of ends) end?.()
+    }
   }
 
   async #settle(batch: readonly Outgoing[]): Promise<readonly CommitResult[]> {
@@ -223,11 +244,6 @@ export class Shared {
     // Guards make a repetition harmless, so that a lost reply may simply be asked for again.
     return retry(() => this.ledger.commit(batch), portRetry)
   }
-}
-
-/** The backend was closed: no repetition will be answered. */
-function isClosed(error: unknown): boolean {
-  return error instanceof MillraceError && error.code.endsWith('_CLOSED')
 }
 
 /** How much text a run left behind: what it queued is no longer held once it is written. */

@@ -14,8 +14,11 @@ import {
   stringOption,
 } from '../core/options.js'
 import { type RetryOptions, resolveRetryOptions } from '../core/retry.js'
+import { tell } from '../core/tell.js'
 import type { Ms } from '../core/time.js'
+import { warnOnce } from '../core/warn-once.js'
 import type { Backend, PubSub, Queue, Store } from '../ports/ports.js'
+import { isClosedBackend } from './closed-backend.js'
 import type { WorkEvent } from './events.js'
 import type { Retention } from './settle.js'
 import type { AnyWorkBuilder, WorkRetry, WorkState } from './work.js'
@@ -87,7 +90,10 @@ export interface WorkSystemOptions {
   readonly logWith?: LogWith
   readonly logContext?: (input: unknown, type: string) => Readonly<Record<string, unknown>> | undefined
   readonly onEvent?: (event: WorkEvent) => void
-  /** Hears of errors that are not a job's own failure. */
+  /**
+   * Hears of errors that are not a job's own failure. Without it each of them is a process warning, once
+   * (`MILLRACE_WORK_ERROR`), and so are enqueues that failed and were not awaited, with their number (`MILLRACE_ENQUEUE_LOST`).
+   */
   readonly onError?: (error: unknown, phase: ErrorPhase) => void
   readonly onBacklog?: (info: WorkBacklogInfo) => void
   readonly backlogAfterMs?: Ms
@@ -120,9 +126,15 @@ export interface WorkSystemOptions {
   readonly keepSuccess?: Ms
   /** How long dead items are kept. Default 30 days. */
   readonly keepDead?: Ms
-  /** Most enqueues that wait to be sent to the backend; beyond, they reject with `BUFFER_FULL`. Default 10 000. */
+  /**
+   * Most enqueues that wait to be sent to the backend; beyond, they reject with `BUFFER_FULL`. `enqueueMany` waits for room
+   * instead. Default 10 000.
+   */
   readonly maxUnsent?: number
-  /** How long `stop` lets running work go on; then signals fire, and handlers have 500 ms to obey. Default 5000. */
+  /**
+   * How long `stop` lets running work go on; then signals fire, and handlers have 500 ms to obey. For as long, and at least 5 s, it
+   * waits for the backend to answer what was enqueued. Default 5000.
+   */
   readonly stopDrain?: Ms
   /**
    * Dead-letters an item (ending `unroutable`) that has been ready for this long while no live worker handles its type. Choose it
@@ -191,6 +203,8 @@ export interface ResolvedSystemOptions {
   readonly random: Random
   /** The user's own doer. Undefined: one with `concurrency` places. */
   readonly doer: Doer | undefined
+  /** Reports what is no job's own failure. It never throws. */
+  readonly onError: (error: unknown, phase: ErrorPhase) => void
   readonly concurrency: number
   readonly pollInterval: Ms
   readonly visibility: Ms
@@ -225,6 +239,15 @@ function heartbeatOption(given: unknown, visibility: Ms): Ms {
   return heartbeat
 }
 
+/** What a listener throws is its own. Without one, a process warning says each trouble once. */
+function reporter(onError: WorkSystemOptions['onError']): ResolvedSystemOptions['onError'] {
+  if (onError !== undefined) return (error, phase) => tell(() => onError(error, phase))
+  return (error) => {
+    // Whoever closed the backend knows.
+    if (!isClosedBackend(error)) warnOnce('MILLRACE_WORK_ERROR', error, 'createWork({ onError })')
+  }
+}
+
 export function resolveSystemOptions(options: WorkSystemOptions | undefined): ResolvedSystemOptions {
   const given = optionsObject('createWork', options, NAMES)
   checkRetry('createWork.retry', given.retry)
@@ -245,6 +268,7 @@ export function resolveSystemOptions(options: WorkSystemOptions | undefined): Re
       given.clock ?? (given.now === undefined ? systemClock : clockFrom(functionOption('createWork.now', given.now))),
     random: functionOption('createWork.random', given.random, Math.random),
     doer: given.doer,
+    onError: reporter(given.onError),
     concurrency: concurrencyOption('createWork', given, 32),
     pollInterval: numberOption('createWork.pollInterval', given.pollInterval, { default: 1_000, above: 0 }),
     visibility,

@@ -1,6 +1,7 @@
 import { BufferFullError } from '../ports/group-commit.js'
 import type { Controls } from './controls/controls.js'
 import { Handle, type HandleServices } from './handle.js'
+import { LostEnqueues } from './lost-enqueues.js'
 import { Orphans } from './orphans.js'
 import { lendingPlace } from './place.js'
 import type { Shared } from './shared.js'
@@ -17,11 +18,14 @@ export class Waiting implements HandleServices {
 
   readonly controls: Controls
   #isFullTold = false
+  #lastTold: unknown
+  readonly #lost: LostEnqueues
 
   constructor(shared: Shared, controls: Controls) {
     this.#s = shared
     this.controls = controls
     const { o, ledger, ports, worker } = shared
+    this.#lost = new LostEnqueues(o.clock)
     this.#waiters = new Waiters({
       ledger,
       clock: o.clock,
@@ -43,36 +47,64 @@ export class Waiting implements HandleServices {
     }
   }
 
-  /** The handle of a submission. A failure that nobody looks at is reported, never an unhandled rejection. */
+  /** The handle of a submission. A failure that no caller looks at is reported, never an unhandled rejection. */
   handle(submission: Submission, accepted: () => void): Handle {
     const handle = new Handle(submission, this)
     const { id, accepted: answer } = submission
-    const { onTheWay } = this.#s
-    const arrived = () => {
-      // The same id may be on its way again.
-      if (onTheWay.get(id) === answer) onTheWay.delete(id)
-    }
-    onTheWay.set(id, answer)
+    const { unanswered } = this.#s
+    unanswered.add(id, answer)
     const onAccepted = () => {
-      arrived()
+      this.#answered(answer, id)
       accepted()
     }
     answer.then(onAccepted, (error) => {
-      arrived()
-      if (!handle.isAwaited && !this.#isToldAlready(error)) this.#s.failed(error, 'queue')
+      if (!handle.isAwaited) this.#failed(error, unanswered.has(answer))
+      this.#answered(answer, id)
     })
     return handle
   }
 
+  /** Whoever stops or closes meanwhile waits for this, too. */
+  waitFor(enqueues: Promise<unknown>): void {
+    this.#s.unanswered.wait(enqueues)
+    const answered = () => this.#answered(enqueues)
+    enqueues.then(answered, answered)
+  }
+
+  /** Says what was lost and not said yet. */
+  sayLost(): void {
+    this.#lost.say()
+  }
+
+  #answered(answer: Promise<unknown>, id?: string): void {
+    const { unanswered } = this.#s
+    unanswered.answered(answer, id)
+    if (unanswered.isEmpty) this.#lost.settled()
+  }
+
+  /** `isWaitedFor`: it was not given up by a stop, which has said so. */
+  #failed(error: unknown, isWaitedFor: boolean): void {
+    if (this.#s.o.given.onError === undefined) {
+      if (isWaitedFor) this.#lost.add(error)
+    } else if (!this.#isToldAlready(error)) this.#s.failed(error, 'queue')
+  }
+
   /** A caller who does not await meets a full buffer a million times over: that is told once, until there is room again. */
   #isToldAlready(error: unknown): boolean {
-    if (!(error instanceof BufferFullError)) return false
+    if (!(error instanceof BufferFullError)) return this.#isOfSameBatch(error)
     const wasTold = this.#isFullTold
     this.#isFullTold = true
     if (!wasTold)
       void Promise.all([this.#s.commits.whenRoom(), this.#s.heldRoom.whenRoom()]).then(() => {
         this.#isFullTold = false
       })
+    return wasTold
+  }
+
+  /** Items that travelled together fail with one error. */
+  #isOfSameBatch(error: unknown): boolean {
+    const wasTold = error === this.#lastTold
+    this.#lastTold = error
     return wasTold
   }
 

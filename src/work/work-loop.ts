@@ -202,12 +202,17 @@ export class WorkLoop {
       })
   }
 
-  async stop(drainMs: Ms): Promise<void> {
+  /** Ends its runs. `handedIn`: what was enqueued before has been answered. */
+  async stop(drainMs: Ms, handedIn: Promise<void>): Promise<void> {
     // Work that skips the queue and was accepted meanwhile has begun a run of its own: that one ends, too.
     const { clock } = this.#s.o
     const untilMs = clock.monotonic() + drainMs
-    do await this.#loop.stop(Math.max(0, untilMs - clock.monotonic()))
-    while (this.#loop.isRunning)
+    const drain = async () => {
+      do await this.#loop.stop(Math.max(0, untilMs - clock.monotonic()))
+      while (this.#loop.isRunning)
+    }
+    await Promise.all([drain(), handedIn])
+    await drain()
     await this.#directRun
     this.#directRun = undefined
     this.#controls.close()

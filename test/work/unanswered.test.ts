@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { defineWork, memoryQueue, type Ports } from '../../src/index.js'
 import type { Ledger } from '../../src/ports/ledger.js'
 import { NATIVE, type Owned } from '../../src/ports/native.js'
@@ -89,5 +89,100 @@ describe('a commit that is never answered, on a ledger', () => {
     expect(failures).toBe(0)
     expect(events.map(({ kind }) => kind)).toEqual(['queued', 'started', 'succeeded', 'group-done'])
     expect(events.at(-1)).toMatchObject({ result: 'done' })
+  })
+})
+
+describe('enqueues that are never answered', () => {
+  const silent = (ports: Ports) => committing(ports, () => () => NEVER)
+
+  it.each([
+    { stopDrain: 0, waitsMs: 5_000 },
+    { stopDrain: 20_000, waitsMs: 20_000 },
+  ])(
+    'are waited for by stop() for $waitsMs ms with a stopDrain of $stopDrain, and reported with their number',
+    async ({ stopDrain, waitsMs }) => {
+      const options = { work: [noop], autoStart: false, visibility: 30_000, stopDrain }
+      const { w, clock, errors } = world('native', options, silent)
+      for (let n = 0; n < 3; n += 1) void w.enqueue(noop(null))
+      let isStopped = false
+      const stopping = w.stop().then(() => {
+        isStopped = true
+      })
+
+      await clock.advance(waitsMs - 1)
+      expect(isStopped).toBe(false)
+      await clock.advance(1)
+      await stopping
+
+      expect(errors).toHaveLength(1)
+      expect(errors[0]?.error).toMatchObject({
+        code: 'ENQUEUES_UNANSWERED',
+        facts: { count: 3, afterMs: waitsMs, by: 'stop' },
+      })
+    },
+  )
+
+  it('are waited for by a close of the backend, too, and only once', async () => {
+    let close!: () => Promise<void>
+    const options = { work: [noop], autoStart: false, visibility: 30_000 }
+    const { w, clock, errors } = world('native', options, (ports) => {
+      close = () => (ports as Ports & { close(): Promise<void> }).close()
+      return silent(ports)
+    })
+    void w.enqueue(noop(null))
+    const closing = close()
+    await clock.advance(5_000)
+    await closing
+    await w.stop()
+
+    expect(errors).toHaveLength(1)
+    expect(errors[0]?.error).toMatchObject({ code: 'ENQUEUES_UNANSWERED', facts: { count: 1, by: 'close' } })
+  })
+})
+
+describe('enqueues that fail together', () => {
+  const broken = (ports: Ports) =>
+    committing(ports, () => async () => {
+      throw new Error('the disk is full')
+    })
+
+  it('are reported once', async () => {
+    const { w, clock, errors } = world('native', { work: [noop], autoStart: false }, broken)
+    for (let n = 0; n < 17; n += 1) void w.enqueue(noop(null))
+    await clock.advance(10)
+
+    expect(errors).toHaveLength(1)
+  })
+
+  it('are a process warning with their number where the system has no onError, and another one a minute later at most', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+    onTestFinished(() => warn.mockRestore())
+    const { w, clock } = world('native', { work: [noop], autoStart: false, onError: undefined as never }, broken)
+    const enqueue = async (count: number) => {
+      for (let n = 0; n < count; n += 1) void w.enqueue(noop(null))
+      await clock.advance(10)
+    }
+    await enqueue(17)
+    await enqueue(2)
+    expect(warn.mock.calls).toEqual([
+      [
+        expect.stringMatching(/^17 enqueued items were not accepted.*the disk is full$/),
+        { type: 'MillraceWarning', code: 'MILLRACE_ENQUEUE_LOST' },
+      ],
+    ])
+
+    await enqueue(3)
+    await clock.advance(60_000)
+    expect(warn).toHaveBeenCalledTimes(2)
+    expect(warn.mock.lastCall?.[0]).toMatch(/^5 enqueued items/)
+  })
+
+  it('are not a warning where a caller awaits them', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+    onTestFinished(() => warn.mockRestore())
+    const { w } = world('native', { work: [noop], autoStart: false, onError: undefined as never }, broken)
+
+    await expect(w.enqueue(noop(null)).accepted()).rejects.toThrow('the disk is full')
+    expect(warn).not.toHaveBeenCalled()
   })
 })

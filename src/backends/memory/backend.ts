@@ -1,4 +1,5 @@
 import { integerOption, OptionError, OptionTypeError, optionsObject } from '../../core/options.js'
+import { BeforeClose } from '../../ports/before-close.js'
 import { withHidden } from '../../ports/hidden.js'
 import { own } from '../../ports/native.js'
 import type { Backend, Queue } from '../../ports/ports.js'
@@ -46,7 +47,7 @@ export interface MemoryBackend extends Backend {
   readonly queue: MemoryQueue
   readonly store: MemoryStore
   named(queue: string): MemoryQueue
-  /** Lets go of the file, if there is one. Nothing else is held. */
+  /** Writes what was handed in before, then lets go of the file, if there is one. Nothing else is held. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -124,13 +125,18 @@ export function memoryBackend(options?: MemoryBackendOptions): MemoryBackend {
   const queue = named(DEFAULT_QUEUE)
   for (const name of names) named(name)
   const store = storePort(keys)
+  const beforeClose = new BeforeClose()
   own({
     queues: queuesByPort,
     pubsub,
     store,
     open: ({ prefix }) => memoryLedger(books.open(prefix, shelf), maxItemBytes, time),
+    beforeClose: beforeClose.add,
   })
-  const close = async (): Promise<void> => queues.file?.close()
+  const close = async (): Promise<void> => {
+    await beforeClose.settled()
+    queues.file?.close()
+  }
   return withHidden({ queue, pubsub, store }, { named, close, [Symbol.asyncDispose]: close })
 }
 

@@ -1,5 +1,6 @@
 import { OptionTypeError } from '../../core/options.js'
 import { PostgresDriver } from '../../drivers/postgres/index.js'
+import { BeforeClose } from '../../ports/before-close.js'
 import { withHidden } from '../../ports/hidden.js'
 import { own } from '../../ports/native.js'
 import type { Backend, Queue } from '../../ports/ports.js'
@@ -24,7 +25,10 @@ export interface PostgresBackend extends Backend {
   named(queue: string): PostgresQueue
   /** Creates or migrates the schema now, instead of when it is first used. */
   migrate(): Promise<void>
-  /** Ends the connections that this backend opened. A pool that was given stays open. */
+  /**
+   * Waits for enqueues that were handed in before, at most 5 s or `stopDrain` of their system, then ends the connections that this
+   * backend opened. A pool that was given stays open.
+   */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -66,13 +70,19 @@ export function postgresBackend(options: PostgresBackendOptions): PostgresBacken
   const queue = named(DEFAULT_QUEUE)
   const store = storePort(connection, maxItemBytes)
   const pubsub = pubsubPort(connection)
+  const beforeClose = new BeforeClose()
   own({
     queues: queuesByPort,
     pubsub,
     store,
     open: () => postgresLedger(connection, names, signals, maxItemBytes),
+    beforeClose: beforeClose.add,
   })
-  const close = (): Promise<void> => driver.close()
+  let closing: Promise<void> | undefined
+  const close = (): Promise<void> => {
+    closing ??= beforeClose.settled().then(() => driver.close())
+    return closing
+  }
   const migrate = async (): Promise<void> => {
     await connection.ready()
   }

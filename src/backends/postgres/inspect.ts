@@ -48,6 +48,7 @@ export function inspectSchema(connection: Connection): Inspect {
       return ids.map((id) => found.get(id))
     },
     count: async (query) => {
+      if (namesUnstorable(query)) return 0
       const { driver, sql } = await connection.ready()
       const counting = countStatement(query, connection.now())
       if (counting === undefined) return 0
@@ -90,6 +91,7 @@ export function inspectSchema(connection: Connection): Inspect {
       return rows.length > limit ? { items, next: String(found.at(-1)?.seq) } : { items }
     },
     attempts: async (id) => {
+      if (isUnstorable(id)) return []
       const { driver, sql } = await connection.ready()
       const rows = await driver.query<[string | null]>(sql('attempts', ATTEMPTS, [id, connection.now()]))
       const history = rows[0]?.[0]
@@ -105,11 +107,13 @@ export function inspectSchema(connection: Connection): Inspect {
       return rows.map(([name, spec, nextAt]) => ({ name, spec, nextAt: Number(nextAt) }))
     },
     input: async (id) => {
+      if (isUnstorable(id)) return undefined
       const { driver, sql } = await connection.ready()
       const [row] = await driver.query<[string | null]>(sql('input', INPUT, [id, connection.now()]))
       return row?.[0] ?? undefined
     },
     gate: async (key) => {
+      if (isUnstorable(key)) return undefined
       const { driver, sql } = await connection.ready()
       const rows = await driver.query<[string, number, 'done' | 'success', string[]]>(sql('gate', GATE, [key]))
       const [row] = rows
@@ -219,9 +223,16 @@ function counted(rows: readonly CountRow[]): Counted[] {
   return [...found.values()]
 }
 
+/** Names something that PostgreSQL cannot store: nothing matches. Sent all the same, it would be refused, or taken for another text. */
+function namesUnstorable(query: Omit<ItemQuery, 'cursor' | 'limit'>): boolean {
+  const { queue, type, tag, class: of, fingerprint, groupId } = query
+  return [queue, type, tag, of, fingerprint, groupId].some((text) => text !== undefined && isUnstorable(text))
+}
+
 async function page(connection: Connection, query: ItemQuery): ReturnType<Inspect['list']> {
   const { driver, sql } = await connection.ready()
   const from = cursorOf(query)
+  if (namesUnstorable(query)) return { items: [] }
   // Only what has ended has a class.
   if (query.class !== undefined && query.state !== undefined && FINISHED_CODES[query.state] === undefined)
     return { items: [] }

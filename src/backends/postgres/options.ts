@@ -8,6 +8,7 @@ import {
   optionsObject,
 } from '../../core/options.js'
 import type { At } from '../../core/time.js'
+import { warnOnce } from '../../core/warn-once.js'
 import { addressOption, checkIdentifier, type PgPoolLike } from '../../drivers/postgres/index.js'
 
 /** Options of `postgresBackend`: `connectionString` or `pool`, and what may differ from the defaults. */
@@ -94,12 +95,10 @@ export function resolveOptions(options: PostgresBackendOptions): ResolvedOptions
     prepare: booleanOption(`${owner}.prepare`, given.prepare, true),
     migrate: booleanOption(`${owner}.migrate`, given.migrate, true),
     maxItemBytes: integerOption(`${owner}.maxItemBytes`, given.maxItemBytes, { min: 1_024, default: 1_048_576 }),
-    onError: functionOption<(error: unknown) => void>(`${owner}.onError`, given.onError, warn),
+    onError: functionOption<(error: unknown) => void>(`${owner}.onError`, given.onError, (error) =>
+      warnOnce('MILLRACE_POSTGRES', error, `${owner}({ onError })`),
+    ),
     now: time === undefined ? () => null : () => Math.floor(clock.now()),
     clock,
   })
-}
-
-function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : String(error))
 }

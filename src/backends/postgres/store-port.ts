@@ -1,6 +1,8 @@
 import type { Random } from '../../core/clock.js'
+import { MillraceError } from '../../core/error.js'
+import { show } from '../../core/show.js'
 import type { Ms } from '../../core/time.js'
-import type { Queryable } from '../../drivers/postgres/index.js'
+import { type Queryable, sqlStateOf } from '../../drivers/postgres/index.js'
 import type { FullStore } from '../../ports/full-ports.js'
 import { withHidden } from '../../ports/hidden.js'
 import { checkText, givenDuration, indexKey } from './checks.js'
@@ -13,6 +15,7 @@ export type PostgresStore = FullStore
 /** Every so many writes, expired keys are removed, at most so many. */
 const SWEEP_EVERY = 64
 const SWEEP_STEP = 256
+const INVALID_TEXT = '22P02'
 
 // All by the primary key. $1 is always the time; an expired entry counts as absent.
 const EXPIRY = (ttl: string) => `case when ${ttl}::bigint > 0 then {now} + ${ttl}::bigint end`
@@ -99,8 +102,8 @@ export function storePort(connection: Connection, maxBytes: number, random: Rand
       return rows.length > 0
     },
     async increment(key: string, by: number, ttl?: Ms): Promise<number> {
-      const values = [connection.now(), keyOf('increment', key), by, ttlOf('increment', ttl)]
-      const [row] = (await query('increment', INCREMENT, values)) as [string][]
+      const values = [connection.now(), keyOf('increment', key), checkNumber(key, by), ttlOf('increment', ttl)]
+      const [row] = (await query('increment', INCREMENT, values).catch(asNotANumber(key))) as [string][]
       await wrote()
       return Number(row?.[0])
     },
@@ -123,11 +126,13 @@ export function storePort(connection: Connection, maxBytes: number, random: Rand
         const [row] = await tx.query<[string, string]>(sql('get', GET, [now, [keyOf('incrementOnce', counter)]]))
         return { value: Number(row?.[1] ?? 0), applied: false }
       }
-      return connection.inOrder(() => driver.transaction(step))
+      checkNumber(counter, by)
+      return connection.inOrder(() => driver.transaction(step)).catch(asNotANumber(counter))
     },
     async compareAndSet(key: string, expected: string | undefined, next: string, ttl?: Ms): Promise<boolean> {
       if (expected === undefined) return port.setIfNotExists(key, next, ttl)
       checkText('compareAndSet', 'next', next, maxBytes)
+      checkText('compareAndSet', 'expected', expected, Number.POSITIVE_INFINITY)
       const values = [connection.now(), keyOf('compareAndSet', key), expected, next, ttlOf('compareAndSet', ttl)]
       const rows = await query('replace', REPLACE, values)
       await wrote()
@@ -136,4 +141,24 @@ export function storePort(connection: Connection, maxBytes: number, random: Rand
     getMany,
     setMany,
   })
+}
+
+function checkNumber(key: string, by: number): number {
+  if (Number.isFinite(by)) return by
+  throw notANumber(key, show(by))
+}
+
+/** The server could not read what is stored there as a number. */
+function asNotANumber(key: string): (error: unknown) => never {
+  return (error) => {
+    throw sqlStateOf(error) === INVALID_TEXT ? notANumber(key, 'what it holds', error) : error
+  }
+}
+
+function notANumber(key: string, what: string, cause?: unknown): MillraceError {
+  return new MillraceError(
+    'NOT_A_NUMBER',
+    `increment("${key}"): ${what} is not a number. Delete the key or use another one.`,
+    { facts: { key }, ...(cause === undefined ? {} : { cause }) },
+  )
 }

@@ -1,4 +1,5 @@
 import { RedisConnection, RedisSubscriptions } from '../../drivers/redis/index.js'
+import { BeforeClose } from '../../ports/before-close.js'
 import { withHidden } from '../../ports/hidden.js'
 import { own } from '../../ports/native.js'
 import type { Backend, Queue } from '../../ports/ports.js'
@@ -21,7 +22,10 @@ export interface RedisBackend extends Backend {
   readonly pubsub: RedisPubSub
   readonly store: RedisStore
   named(queue: string): RedisQueue
-  /** Ends the connections that this backend opened. A client that was given is left as it is. */
+  /**
+   * Waits for enqueues that were handed in before, at most 5 s or `stopDrain` of their system, then ends the connections that this
+   * backend opened. A client that was given is left as it is.
+   */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -64,9 +68,22 @@ export function redisBackend(options: RedisBackendOptions): RedisBackend {
   const queue = named(DEFAULT_QUEUE)
   const pubsub = pubsubPort(desk)
   const store = storePort(desk)
-  own({ queues: names, pubsub, store, open: () => redisLedger(desk, signals) })
-  const close = async (): Promise<void> => {
+  const beforeClose = new BeforeClose()
+  own({
+    queues: names,
+    pubsub,
+    store,
+    open: () => redisLedger(desk, signals),
+    beforeClose: beforeClose.add,
+  })
+  let closing: Promise<void> | undefined
+  const end = async (): Promise<void> => {
+    await beforeClose.settled()
     await Promise.all([subscriptions.close(), connection.close()])
+  }
+  const close = (): Promise<void> => {
+    closing ??= end()
+    return closing
   }
   return withHidden({ queue, pubsub, store }, { named, close, [Symbol.asyncDispose]: close })
 }

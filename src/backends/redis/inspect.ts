@@ -1,3 +1,4 @@
+import { isWellFormed } from '../../core/well-formed.js'
 import type { Inspect, LogEntry } from '../../ports/ledger.js'
 import { attemptsFrom } from './attempt-text.js'
 import { inputFrom } from './body-text.js'
@@ -8,7 +9,7 @@ import type { Desk } from './desk.js'
 import { failuresOn } from './failures.js'
 import { flowOn } from './flow.js'
 import { inSteps } from './in-steps.js'
-import { queryWords } from './query-words.js'
+import { namesIllFormed, queryWords } from './query-words.js'
 import { straysOn } from './strays.js'
 import { workerFrom } from './worker-text.js'
 
@@ -35,6 +36,7 @@ export function inspectOn(desk: Desk, swept: (removed: number) => void): Inspect
   return {
     list: async (query) => {
       const words = queryWords(query, MAX_SCANNED)
+      if (namesIllFormed(query)) return { items: [] }
       if (query.after !== undefined) await upgraded()
       await upToDate()
       const [next, ...rows] = (await desk.run('list', words)) as [string | null, ...(readonly string[] | null)[]]
@@ -43,21 +45,26 @@ export function inspectOn(desk: Desk, swept: (removed: number) => void): Inspect
     },
     summaries: async (ids) => {
       const rows = await inSteps(ids, (some) => desk.run('read', [0, ...some]))
-      return rows.map((row) => (row === null ? undefined : summaryFrom(row as never)))
+      return rows.map((row, i) => (row === null || !isWellFormed(ids[i]!) ? undefined : summaryFrom(row as never)))
     },
     openCounts: async (ids) => {
       const rows = await inSteps(ids, (some) => desk.run('groups-read', [0, ...some]))
-      return rows.map((row) => (row === null ? undefined : Number((row as readonly unknown[])[0])))
+      return rows.map((row, i) =>
+        row === null || !isWellFormed(ids[i]!) ? undefined : Number((row as readonly unknown[])[0]),
+      )
     },
     attempts: async (id) => {
+      if (!isWellFormed(id)) return []
       const text = (await desk.run('facts', ['attempts', id])) as string | null
       return text === null ? [] : attemptsFrom(text)
     },
     input: async (id) => {
+      if (!isWellFormed(id)) return undefined
       const body = (await desk.run('facts', ['input', id])) as string | null
       return body === null ? undefined : inputFrom(body)
     },
     gate: async (key) => {
+      if (!isWellFormed(key)) return undefined
       const found = (await desk.run('facts', ['gate', key])) as [string, number, 'done' | 'success', string[]] | null
       if (found === null) return undefined
       const [holds, need, of, waiting] = found
@@ -82,6 +89,7 @@ export function inspectOn(desk: Desk, swept: (removed: number) => void): Inspect
       return countedFrom((await desk.run('facts', ['counts'])) as readonly string[])
     },
     count: async (query) => {
+      if (namesIllFormed(query)) return 0
       if (query.before !== undefined || query.after !== undefined) await upgraded()
       await upToDate()
       return countOn(desk, query)

@@ -1,5 +1,5 @@
 import { newToken } from '../../core/ids.js'
-import { toWellFormed } from '../../core/well-formed.js'
+import { isWellFormed, toWellFormed } from '../../core/well-formed.js'
 import type { ClaimAsk, Ledger } from '../../ports/ledger.js'
 import { keepsUtf8, refusalOf } from '../../ports/refusal.js'
 import type { CommitResult, Settlement } from '../../ports/settlement.js'
@@ -85,11 +85,12 @@ export function redisLedger(desk: Desk, signals: Signals): Ledger {
     async read(ids) {
       await opened()
       const rows = await inSteps(ids, (some) => desk.run('read', [1, ...some]))
-      return rows.map((row) => (row === null ? undefined : viewFrom(row as never)))
+      return rows.map((row, i) => (row === null || !isWellFormed(ids[i]!) ? undefined : viewFrom(row as never)))
     },
     async groups(ids) {
       await opened()
-      return (await inSteps(ids, (some) => desk.run('groups-read', [1, ...some]))).map((row) => groupFrom(row as never))
+      const rows = await inSteps(ids, (some) => desk.run('groups-read', [1, ...some]))
+      return rows.map((row, i) => (isWellFormed(ids[i]!) ? groupFrom(row as never) : undefined))
     },
     async watch(inbox, { ids, groups }) {
       await opened()

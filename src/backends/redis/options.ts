@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.js'
 import { functionOption, integerOption, OptionError, OptionTypeError, optionsObject } from '../../core/options.js'
 import type { At, Ms } from '../../core/time.js'
+import { warnOnce } from '../../core/warn-once.js'
 import type { RedisAddress } from '../../drivers/redis/index.js'
 import { checkName } from './names.js'
 import { type Now, nowOf } from './time.js'
@@ -42,7 +43,7 @@ export function resolveOptions(options: RedisBackendOptions): ResolvedOptions {
     ...(['prefix', 'maxItemBytes', 'commandTimeoutMs', 'onError', 'now', 'clock'] as const),
   ])
   const onError = functionOption<(error: Error) => void>(`${OWNER}.onError`, given.onError, (error) =>
-    process.emitWarning(error.message, { type: 'MillraceRedis', code: codeOf(error) }),
+    warnOnce('MILLRACE_REDIS', error, `${OWNER}({ onError })`),
   )
   return Object.freeze({
     address: addressOf(given),
@@ -75,9 +76,4 @@ function addressOf(given: RedisBackendOptions): RedisAddress {
   if (url !== undefined && !(/^rediss?:\/\/./.test(url) && URL.canParse(url)))
     throw new OptionTypeError(`${OWNER}.url`, "'redis://host:port' or 'rediss://host:port'", url)
   return { ...(url === undefined ? {} : { url }), ...(options === undefined ? {} : { options }) }
-}
-
-function codeOf(error: Error): string {
-  const { code } = error as { readonly code?: unknown }
-  return typeof code === 'string' ? code : 'REDIS'
 }

@@ -1,4 +1,5 @@
 import { MillraceError } from '../../core/error.js'
+import { isWellFormed } from '../../core/well-formed.js'
 import type { ItemQuery } from '../../ports/ledger.js'
 import type { ItemStateWord } from '../../ports/words.js'
 
@@ -42,4 +43,10 @@ export function traitOf({ fingerprint, tag, class: kind }: Omit<ItemQuery, 'limi
   if (fingerprint !== undefined) return `f:${fingerprint}`
   if (tag !== undefined) return `t:${tag}`
   return kind === undefined ? '' : `c:${kind}`
+}
+
+/** Names a text with half of a surrogate pair: no item has one, and on its way to the server it would become another text. */
+export function namesIllFormed(query: Omit<ItemQuery, 'limit'>): boolean {
+  const { queue, type, groupId, tag, class: kind, fingerprint } = query
+  return [queue, type, groupId, tag, kind, fingerprint].some((text) => text !== undefined && !isWellFormed(text))
 }

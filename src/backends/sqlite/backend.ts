@@ -14,6 +14,7 @@ import {
 import type { At } from '../../core/time.js'
 import { isWellFormed } from '../../core/well-formed.js'
 import { SqliteConnection } from '../../drivers/sqlite/connection.js'
+import { BeforeClose } from '../../ports/before-close.js'
 import { withHidden } from '../../ports/hidden.js'
 import { own } from '../../ports/native.js'
 import type { Backend, PubSub, Queue } from '../../ports/ports.js'
@@ -71,7 +72,7 @@ export interface SqliteBackend extends Backend {
   named(queue: string): SqliteQueue
   /** How much this process has removed because its time was over. */
   removed(): Removed
-  /** Writes what is waiting, then lets go of the file. */
+  /** Writes what was handed in before, enqueues included, then lets go of the file. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -145,10 +146,17 @@ export function sqliteBackend(options: SqliteBackendOptions): SqliteBackend {
   const store = storePort(parts)
   const pubsub: PubSub = pubsubPort(parts)
   const enlist = enlistOn({ file, tables, clock, leases, signals, maxItemBytes })
-  own({ queues, pubsub, store, open: () => sqliteLedger(parts, enlist) })
-  const close = (): Promise<void> => {
+  const beforeClose = new BeforeClose()
+  own({ queues, pubsub, store, open: () => sqliteLedger(parts, enlist), beforeClose: beforeClose.add })
+  let closing: Promise<void> | undefined
+  const end = async (): Promise<void> => {
+    await beforeClose.settled()
     signals.close()
-    return connection.close()
+    await connection.close()
+  }
+  const close = (): Promise<void> => {
+    closing ??= end()
+    return closing
   }
   return withHidden(
     { queue, pubsub, store },

@@ -1,14 +1,21 @@
-import type { Clock } from '../../core/clock.js'
+import { type Clock, systemClock } from '../../core/clock.js'
 import { keepAlive } from '../../core/keep-alive.js'
 import type { Ms } from '../../core/time.js'
 import { isContention, isPoolerError, PostgresClosedError, sqlStateOf } from './errors.js'
 import { Listener } from './listener.js'
+import { OpenClients } from './open-clients.js'
 import { type PgClientLike, type PgPoolLike, pgLibrary } from './pg-library.js'
 import type { Queryable, Row, Statement } from './statement.js'
 
 const READ_ONLY = '25006'
-/** How long the listening connection may take to come about before it is tried anew. */
+/**
+ * How long a connection may take to come about. The client's own limit, and not the pool's, which would count the wait for a free
+ * connection, too.
+ */
 const CONNECT_WAIT: Ms = 10_000
+const TIMED = { connectionTimeoutMillis: CONNECT_WAIT }
+/** How long a close waits for what is under way on a connection. Then it is cut. */
+const CLOSE_WAIT: Ms = 5_000
 /** How often a statement is repeated that the server ended because others were in its way. */
 const MAX_REPEATS = 8
 
@@ -42,6 +49,8 @@ export class PostgresDriver implements Queryable {
   #pool: Promise<PgPoolLike> | undefined
   #prepare: boolean
   #isClosed = false
+  readonly #clients = new OpenClients()
+
   constructor(options: PostgresDriverOptions) {
     this.#options = options
     this.#prepare = options.prepare
@@ -112,18 +121,22 @@ export class PostgresDriver implements Queryable {
     return this.#listener.ready()
   }
 
+  /** Ends what was opened here, when what is under way has been answered; a server that does not answer is cut off after 5 s. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
     // The connections hold no program open, but whoever awaits this is to hear of it: else a program that closes as its last
     // step would end in the middle, with an error.
     const letGo = keepAlive()
+    // In real time, whatever the clock: it is the network that is being waited for.
+    const cancel = systemClock.after(CLOSE_WAIT, () => this.#clients.cut())
     try {
       await this.#listener.close()
       await this.#apart?.close()
       const pool = await this.#pool?.catch(() => undefined)
       if (pool !== undefined && this.#options.pool === undefined) await pool.end()
     } finally {
+      cancel()
       letGo()
     }
   }
@@ -167,11 +180,13 @@ export class PostgresDriver implements Queryable {
     if (given !== undefined) {
       return watched(given)
     }
-    const { Pool } = await pgLibrary()
+    const { Pool, Client } = await pgLibrary()
+    const { Client: own = Client } = config as { readonly Client?: typeof Client }
     return watched(
       new Pool({
         ...(maxConnections === undefined ? {} : { max: maxConnections }),
         ...config,
+        Client: this.#clients.remembered(own, TIMED),
         // An idle library holds no program open.
         allowExitOnIdle: true,
         keepAlive: true,
@@ -184,11 +199,13 @@ export class PostgresDriver implements Queryable {
     const { pool, connectionString, listenConnectionString } = this.#options
     const address = listenConnectionString ?? connectionString
     let client: PgClientLike
-    const timed = { connectionTimeoutMillis: CONNECT_WAIT }
     if (address !== undefined) {
-      client = new (await pgLibrary()).Client({ connectionString: address, keepAlive: true, ...timed })
-    } else if (isPgPool(pool)) client = new pool.Client({ ...settingsOf(pool), ...timed })
-    else return await (pool as PgPoolLike).connect()
+      const Client = this.#clients.remembered((await pgLibrary()).Client, TIMED)
+      client = new Client({ connectionString: address, keepAlive: true })
+    } else if (isPgPool(pool)) {
+      const Client = this.#clients.remembered(pool.Client, {})
+      client = new Client({ ...settingsOf(pool), ...TIMED })
+    } else return await (pool as PgPoolLike).connect()
     // Before it connects: an error that nobody hears would end the process.
     client.on('error', () => undefined)
     await client.connect?.()

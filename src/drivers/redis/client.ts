@@ -23,7 +23,8 @@ export interface RedisClientLike {
   disconnect(reconnect?: boolean): void
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'message', listener: (channel: string, message: string) => void): unknown
-  on(event: 'ready' | 'close' | 'end', listener: () => void): unknown
+  on(event: 'ready' | 'close' | 'end' | 'connect' | 'reconnecting' | '+subscriber', listener: () => void): unknown
+  on(event: '+node', listener: (node: RedisClientLike) => void): unknown
   off(event: 'error', listener: (error: Error) => void): unknown
   off(event: 'ready' | 'close' | 'end', listener: () => void): unknown
 }

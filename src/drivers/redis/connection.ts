@@ -1,14 +1,19 @@
 import { type Clock, systemClock } from '../../core/clock.js'
+import { keepAlive } from '../../core/keep-alive.js'
 import type { Ms } from '../../core/time.js'
 import type { RedisAddress, RedisClientLike } from './client.js'
 import {
+  isNotSent,
+  isReplyLost,
   RedisClosedError,
   RedisDisconnectedError,
   RedisFullError,
+  RedisReplyLostError,
   RedisSendsTwiceWarning,
   RedisTimeoutError,
   RedisUnreachableError,
 } from './errors.js'
+import { letProcessExit } from './let-exit.js'
 import { makeClient, sendsTwice } from './make-client.js'
 import type { Script } from './script.js'
 
@@ -38,6 +43,8 @@ export class RedisConnection {
   #lastError: Error | undefined
   /** One wait for all who wait. */
   #connecting: Promise<void> | undefined
+  /** Ends that wait: no connection is wanted any more. */
+  #endWait: (() => void) | undefined
   #isClosed = false
   #wasReady = false
   #onReady: (() => void) | undefined
@@ -59,14 +66,23 @@ export class RedisConnection {
 
   /** Runs a script on the keys under `prefix`. One that the server does not know is sent whole, once. */
   async run(script: Script, prefix: string, words: readonly (string | number)[]): Promise<unknown> {
+    // The connection holds no program open, but a call that was begun is to be answered.
+    const letGo = keepAlive()
+    try {
+      return await this.#runInTime(script, prefix, words)
+    } finally {
+      letGo()
+    }
+  }
+
+  async #runInTime(script: Script, prefix: string, words: readonly (string | number)[]): Promise<unknown> {
     const giveUpAt = this.#clock.monotonic() + this.#options.commandTimeoutMs
     for (;;) {
       try {
         return await this.#runOnce(script, prefix, words)
       } catch (error) {
         // The line is being cut just now: nothing was sent, so it is as if there had been none.
-        const wasSent = !(error instanceof Error && error.message.startsWith("Stream isn't writeable"))
-        if (wasSent || this.#clock.monotonic() >= giveUpAt) throw error
+        if (!(error instanceof RedisUnreachableError) || this.#clock.monotonic() >= giveUpAt) throw error
         await this.#clock.sleep(LOOK_AGAIN_MS)
       }
     }
@@ -101,6 +117,7 @@ export class RedisConnection {
       this.#client = undefined
       throw error
     }
+    if (this.#isClosed) throw new RedisClosedError()
     if (client.status !== 'ready') {
       this.#connecting ??= this.#connected(client).finally(() => {
         this.#connecting = undefined
@@ -113,8 +130,10 @@ export class RedisConnection {
   /** Waits for an answer, no longer than allowed. */
   within<T>(what: string, client: RedisClientLike, answer: Promise<T>): Promise<T> {
     const { commandTimeoutMs: ms } = this.#options
+    const letGo = keepAlive()
     return new Promise<T>((resolve, reject) => {
       const cancel = this.#clock.after(ms, () => {
+        letGo()
         reject(new RedisTimeoutError(what, ms))
         // A line that carries no answers is worth nothing, whatever else waits on it. It is cut, not closed: the other side
         // may be gone, and then nobody would answer to that either.
@@ -124,21 +143,31 @@ export class RedisConnection {
       })
       answer.then(
         (value) => {
+          letGo()
           cancel()
           resolve(value)
         },
         (error: unknown) => {
+          letGo()
           cancel()
-          reject(error)
+          reject(this.#translated(what, error))
         },
       )
     })
+  }
+
+  /** What the driver says, in words that callers can rely on. */
+  #translated(what: string, error: unknown): unknown {
+    if (isNotSent(error)) return new RedisUnreachableError(this.#options.commandTimeoutMs, error)
+    if (!isReplyLost(error)) return error
+    return this.#isClosed ? new RedisClosedError() : new RedisReplyLostError(what, error)
   }
 
   /** Ends what was opened here; a client that was given stays as it is. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
+    this.#endWait?.()
     const client = await this.#client?.catch(() => undefined)
     if (client === undefined) return
     client.off('close', this.#onClose)
@@ -156,6 +185,7 @@ export class RedisConnection {
     const { address, isListening = false, onConnect } = this.#options
     const client = await makeClient(address, isListening)
     if (client === address.client && sendsTwice(client)) this.#options.onError(new RedisSendsTwiceWarning())
+    if (client !== address.client) letProcessExit(client)
     client.on('error', this.#onError)
     client.on('close', this.#onClose)
     const met = () => {
@@ -173,29 +203,27 @@ export class RedisConnection {
 
   #connected(client: RedisClientLike): Promise<void> {
     const { commandTimeoutMs: ms } = this.#options
+    const letGo = keepAlive()
     return new Promise((resolve, reject) => {
       const isReady = () => {
         over()
         resolve()
       }
-      const isOver = () => {
-        if (!this.#isClosed) return
-        over()
-        reject(new RedisClosedError())
-      }
       const over = () => {
+        this.#endWait = undefined
+        letGo()
         cancel()
         client.off('ready', isReady)
-        client.off('close', isOver)
-        client.off('end', isOver)
+      }
+      this.#endWait = () => {
+        over()
+        reject(new RedisClosedError())
       }
       const cancel = this.#clock.after(ms, () => {
         over()
         reject(new RedisUnreachableError(ms, this.#lastError))
       })
       client.on('ready', isReady)
-      client.on('close', isOver)
-      client.on('end', isOver)
       // A client that was ended by hand, or given up on, is asked once more.
       if (client.status === 'end' || client.status === 'wait') client.connect().catch(() => undefined)
     })

@@ -1,4 +1,6 @@
 import { MillraceError } from '../../core/error.js'
+import { errorMessage } from '../../core/error-text.js'
+import { peekString } from '../../core/safe-read.js'
 import type { Ms } from '../../core/time.js'
 
 /** The server did not answer in time. What was sent may have been done. */
@@ -9,6 +11,18 @@ export class RedisTimeoutError extends MillraceError {
       `Redis did not answer ${what} within ${afterMs} ms, so the connection is made anew. What was sent may have been done: ` +
         'a settlement or a push with a dedupe key can be repeated; increment, or a push without one, would count twice. Look at the server, or raise commandTimeoutMs.',
       { facts: { what, afterMs } },
+    )
+  }
+}
+
+/** The connection was lost between a call and its answer. What was sent may have been done. */
+export class RedisReplyLostError extends MillraceError {
+  constructor(what: string, cause: unknown) {
+    super(
+      'OUTCOME_UNKNOWN',
+      `The connection to Redis was lost before ${what} was answered, so it is unknown whether it was done. A settlement, an enqueue ` +
+        'under the same id, or a push with a dedupe key can be repeated; increment, or a push without one, would count twice.',
+      { cause, facts: { what } },
     )
   }
 }
@@ -58,4 +72,16 @@ export class RedisSendsTwiceWarning extends MillraceError {
         'pushed twice. Make it with autoResendUnfulfilledCommands: false (a Cluster: retryDelayOnFailover: 0).',
     )
   }
+}
+
+/** The answer is lost with the line: the driver rejects what was sent and not answered when it may not send it again. */
+export function isReplyLost(error: unknown): boolean {
+  return peekString(error, 'name') === 'MaxRetriesPerRequestError' || errorMessage(error) === 'Connection is closed.'
+}
+
+/** The line was being cut, or no node was known: nothing was sent. */
+export function isNotSent(error: unknown): boolean {
+  return (
+    errorMessage(error).startsWith("Stream isn't writeable") || peekString(error, 'name') === 'ClusterAllFailedError'
+  )
 }

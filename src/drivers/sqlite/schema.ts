@@ -1,4 +1,5 @@
 import { MillraceError } from '../../core/error.js'
+import { errorMessage } from '../../core/error-text.js'
 import { inWriteTransaction, type SqliteDatabase } from './database.js'
 
 /** One step of a schema: from the version before it to `version`. Additive, and never changed once released. */
@@ -42,6 +43,19 @@ class SchemaMissingError extends MillraceError {
   }
 }
 
+/** Other tables in the file have the names that ours would have. */
+class SchemaConflictError extends MillraceError {
+  constructor(component: string, cause: unknown) {
+    super(
+      'SCHEMA_CONFLICT',
+      `The tables "${component}" cannot be made: ${errorMessage(cause)}. SQLite does not tell upper from lower case in names, so a system ` +
+        'whose prefix differs only in case has the same tables, and so may a program of your own. Write the prefix exactly as the ' +
+        'other system does, or choose another one.',
+      { cause, facts: { component } },
+    )
+  }
+}
+
 /**
  * Brings the tables of a component to the newest version, under the write lock. Every process may call it at any time: who
  * comes second finds the work done. Throws `SQLITE_BUSY` while another process writes: try again.
@@ -57,13 +71,21 @@ export function migrate(db: SqliteDatabase, plan: SchemaPlan, isAllowed: boolean
     const at = check(plan, own, read(db, plan.component))
     for (const { version, minReader, sql } of plan.steps) {
       if (version <= at) continue
-      db.exec(sql)
+      make(db, plan.component, sql)
       db.prepare<[string, number, number]>(
         `insert into ${TABLE} (component, version, min_reader) values (?, ?, ?)
          on conflict (component) do update set version = excluded.version, min_reader = excluded.min_reader`,
       ).run(plan.component, version, minReader)
     }
   })
+}
+
+function make(db: SqliteDatabase, component: string, sql: string): void {
+  try {
+    db.exec(sql)
+  } catch (error) {
+    throw /already exists|already another/.test(errorMessage(error)) ? new SchemaConflictError(component, error) : error
+  }
 }
 
 type Found = readonly [version: number, minReader: number]

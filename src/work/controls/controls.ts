@@ -91,7 +91,7 @@ export class Controls {
   /** What this process has enqueued and the backend has not answered yet would seem unknown, and run after all. */
   async #arrival(id: string): Promise<void> {
     try {
-      await this.#s.onTheWay.get(id)
+      await this.#s.unanswered.of(id)
     } catch {
       // Whoever enqueued it hears of that. Whether it is there, the backend knows.
     }

@@ -62,6 +62,39 @@ describe('a Redis server that was killed and came back', () => {
   })
 })
 
+describe('a Redis server that dies before it answers', () => {
+  it('leaves the outcome unknown, and says so by that code', async () => {
+    const { server, open } = await serverAndBackend()
+    const backend = open()
+    const ledger = ledgerOn(backend)
+    await ledger.commit([enqueue(envelope('a'))])
+    server.pause()
+    const calls = [ledger.commit([enqueue(envelope('b'))]), backend.pubsub.publish('hello'), backend.store.get('k')]
+    const answers = Promise.allSettled(calls)
+    // What was sent is in the socket of a server that reads no more.
+    await moment()
+    await server.kill()
+
+    for (const answer of await answers)
+      expect(answer).toMatchObject({ status: 'rejected', reason: { code: 'OUTCOME_UNKNOWN' } })
+  })
+})
+
+describe('a Redis backend that is closed while a call is under way', () => {
+  it('rejects that call as closed', async () => {
+    const { server, open } = await serverAndBackend()
+    const backend = open()
+    await ledgerOn(backend).commit([enqueue(envelope('a'))])
+    server.pause()
+    const answer = ledgerOn(backend).commit([enqueue(envelope('b'))])
+    const refused = expect(answer).rejects.toMatchObject({ code: 'REDIS_CLOSED' })
+    await moment()
+    await backend.close()
+    await refused
+    server.resume()
+  })
+})
+
 describe('a Redis server that hangs', () => {
   it('is told of to nobody who has closed: not by a question that was under way, and no other follows', async () => {
     const { server } = await serverAndBackend()

@@ -78,6 +78,21 @@ describe('the options of the SQLite backend', () => {
     }
   })
 
+  it('refuse a prefix that differs from one in the file only in case, and leave nothing behind', async () => {
+    const file = temporaryFile()
+    const first = open({ file, prefix: 'Shop_' })
+    await first.store.set('k', 'v')
+    const second = open({ file, prefix: 'shop_' })
+
+    await expect(second.store.set('k', 'other')).rejects.toMatchObject({
+      code: 'SCHEMA_CONFLICT',
+      message: expect.stringContaining('upper from lower case'),
+    })
+    await expect(ledgerOn(second).commit([enqueue(item('a'))])).rejects.toMatchObject({ code: 'SCHEMA_CONFLICT' })
+    expect(await first.store.get('k')).toBe('v')
+    expect((await ledgerOn(first).claim(ask(5))).items).toEqual([])
+  })
+
   it('name the limit when a body is too large, and nothing is left of it', async () => {
     const backend = open({ maxItemBytes: 2_000 })
 

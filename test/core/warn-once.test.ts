@@ -1,0 +1,38 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { MillraceError } from '../../src/core/error.js'
+import { warnOnce } from '../../src/core/warn-once.js'
+
+function warnings(): () => readonly string[] {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+  onTestFinished(() => warn.mockRestore())
+  return () => warn.mock.calls.map(([text]) => String(text))
+}
+const say = (error: unknown) => warnOnce('MILLRACE_TEST', error, 'an option')
+
+describe('an error without a listener', () => {
+  it('is a process warning with its own code and the option that hears it, once', () => {
+    const said = warnings()
+    say(Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' }))
+    say(Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' }))
+
+    expect(said()).toEqual(['ECONNREFUSED: connect ECONNREFUSED 127.0.0.1:1 (Said once. an option hears every error.)'])
+  })
+
+  it('is the same trouble as its cause, and as one that only took longer', () => {
+    const said = warnings()
+    const cause = new Error('refused 127.0.0.1:2')
+    say(cause)
+    say(new MillraceError('UNREACHABLE', 'no connection', { cause }))
+    say(new Error('no answer within 10 ms'))
+    say(new Error('no answer within 250.5 ms'))
+
+    expect(said()).toHaveLength(2)
+  })
+
+  it('shows no password', () => {
+    const said = warnings()
+    say(new Error('cannot reach postgres://app:secret@db/shop'))
+
+    expect(said()[0]).not.toContain('secret')
+  })
+})
