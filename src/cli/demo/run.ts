@@ -44,6 +44,8 @@ export async function runDemo({ io, screen, flags, isJson, again }: Call<typeof 
     backend,
     work: [greet, charge, label] as const,
     clock,
+    // What goes wrong rejects what is awaited below, and is shown once.
+    onError: () => undefined,
     onEvent: (event) => {
       if (event.kind === 'succeeded') succeeded.get(event.id)?.()
       const line = storyLine(event, clock.monotonic() - begun, paint, columns)

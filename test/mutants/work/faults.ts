@@ -208,8 +208,8 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'W28 a wait for what is no longer kept goes on for ever',
     file: 'src/work/waiters.ts',
-    find: 'if (known.has(waiter)) this.#settle(',
-    replace: 'if (known.has(waiter) && known.size === 0) this.#settle(',
+    find: 'this.#settle(waiter, () => waiter.reject(new ResultExpiredError(waiter.id)))',
+    replace: '',
     caughtBy: mended('W28'),
   },
   {

@@ -17,8 +17,8 @@ export const FLOW_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a window that a burst has widened',
     file: 'src/work/window.ts',
-    find: 'return Math.min(this.#begun.perMs(), this.#written.perMs())',
-    replace: 'return Math.max(this.#begun.perMs(), this.#written.perMs())',
+    find: 'return Math.min(this.#begun.perMs(overMs), this.#written.perMs(overMs))',
+    replace: 'return Math.max(this.#begun.perMs(overMs), this.#written.perMs(overMs))',
     caughtBy: backlog('the window holds'),
   },
   {

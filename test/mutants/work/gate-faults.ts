@@ -72,8 +72,8 @@ export const GATE_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'W31 an undefined output overwrites the value of the group',
     file: 'src/work/runner.ts',
-    find: "output === undefined ? new ResultNode('void') : new ResultNode('result', output)",
-    replace: "new ResultNode('result', output)",
+    find: "value === undefined ? new ResultNode('void') : new ResultNode('result', value)",
+    replace: "new ResultNode('result', value)",
     caughtBy: batches('W31'),
   },
   {
