@@ -93,6 +93,39 @@ describe('a backend that cannot be written', () => {
   })
 })
 
+describe('a lease whose claim took long', () => {
+  it('is extended in time, though it was old when it came', async () => {
+    let runs = 0
+    const lost: unknown[] = []
+    const slow = defineWork('slow', async (_: null, ctx) => {
+      runs += 1
+      ctx.signal.addEventListener('abort', () => lost.push(ctx.signal.reason))
+      await here.clock.sleep(6_000)
+      return ctx.void()
+    })
+    const here = world(
+      'native',
+      { work: [slow], visibility: 2_000, heartbeat: 667 },
+      tapped((ledger) => ({
+        claim: async (ask) => {
+          const reply = await ledger.claim(ask)
+          await here.clock.sleep(1_300)
+          return reply
+        },
+        extend: async (held, ms, me) => {
+          const words = await ledger.extend(held, ms, me)
+          await here.clock.sleep(200)
+          return words
+        },
+      })),
+    )
+    const done = here.w.enqueue(slow(null)).result()
+    await here.until(done, 20_000)
+
+    expect({ runs, lost, errors: here.errors }).toEqual({ runs: 1, lost: [], errors: [] })
+  })
+})
+
 describe('a lease that cannot be extended', () => {
   it('is over for its handler when it is over, and not a heartbeat later', async () => {
     let lostAt: number | undefined

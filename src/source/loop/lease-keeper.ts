@@ -33,6 +33,8 @@ export class LeaseKeeper<D, R> {
   readonly #everyMs: Ms
   readonly #held = new Set<Delivery<D>>()
   #cancelTick: (() => void) | undefined
+  /** When the next beat comes. */
+  #tickAt: Ms = Infinity
   #cancelEnd: (() => void) | undefined
   /** When the lease was taken that the timer waits for. */
   #oldest: Ms = Infinity
@@ -54,7 +56,8 @@ export class LeaseKeeper<D, R> {
 
   hold(delivery: Delivery<D>): void {
     this.#held.add(delivery)
-    if (this.#cancelTick === undefined) this.#armTick()
+    // A claim that took long brings leases that are old already: they cannot wait for a whole pause between two beats.
+    if (delivery.leasedAt + this.#everyMs < this.#tickAt) this.#armTick(delivery.leasedAt + this.#everyMs)
     if (delivery.leasedAt < this.#oldest) this.#armEnd(delivery.leasedAt)
   }
 
@@ -77,18 +80,21 @@ export class LeaseKeeper<D, R> {
   close(): void {
     this.#held.clear()
     this.#cancelTick?.()
-    this.#cancelTick = undefined
+    this.#tickAt = Infinity
     this.#cancelEnd?.()
     this.#oldest = Infinity
   }
 
   // ── beats ──
 
-  #armTick(): void {
-    this.#cancelTick = this.#o.clock.after(this.#everyMs, () => {
-      this.#cancelTick = undefined
+  #armTick(at: Ms): void {
+    this.#tickAt = at
+    this.#cancelTick?.()
+    const now = this.#o.clock.monotonic()
+    this.#cancelTick = this.#o.clock.after(Math.max(0, at - now), () => {
+      this.#tickAt = Infinity
       if (this.#held.size === 0) return
-      this.#armTick()
+      this.#armTick(this.#o.clock.monotonic() + this.#everyMs)
       this.#beat()
     })
   }
