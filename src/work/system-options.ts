@@ -137,8 +137,9 @@ export interface WorkSystemOptions {
    */
   readonly stopDrain?: Ms
   /**
-   * Dead-letters an item (ending `unroutable`) that has been ready for this long while no live worker handles its type. Choose it
-   * longer than a deploy takes. Default: such items wait until a worker handles them, their deadline passes, or they are
+   * Dead-letters an item (ending `unroutable`) that has been ready for this long while no live worker handled its type, as
+   * far as this system has seen: the time starts again with the system, and whenever a worker handles the type. Choose it longer
+   * than your longest deploy or outage. Default: such items wait until a worker handles them, their deadline passes, or they are
    * cancelled. Only on backends that know their workers: memory, SQLite, Postgres and Redis.
    */
   readonly unknownTypeTimeout?: Ms

@@ -9,8 +9,8 @@ import type { Shared } from './shared.js'
 /** How often to look at most: items have waited for their whole timeout, and need not be ended to the second. */
 const LONGEST_MS: Ms = 15_000
 const SHORTEST_MS: Ms = 1_000
-/** So many items are read and ended at a time. */
-const PAGE = 500
+/** So many items are read and ended at a time, in one commit. */
+const PAGE = 200
 
 /** Hears of an item that has ended, with its error and the groups that it closed. */
 type Ended = (view: ItemSummary, error: string, closed: readonly ClosedGroup[]) => void
@@ -21,14 +21,18 @@ interface Unhandled {
 }
 
 /**
- * `unknownTypeTimeout`: ends items that have been ready for that long and that no live worker handles. It asks who is alive
- * again before each page of items that it ends, and only ends what still waits: during a deploy the new worker gets them.
+ * `unknownTypeTimeout`: ends items that have been ready for that long while no live worker handled their type. How old an item is
+ * says nothing: a backlog may be hours old when its worker restarts. So the time counts from when this process first saw that
+ * no worker handles the type, and from the start whenever one does. It asks who is alive again before each page of items that it
+ * ends, and only ends what still waits: during a deploy the new worker gets them.
  */
 export class UnknownTypes {
   readonly #s: Shared
   readonly #inspect: Inspect
   readonly #timeoutMs: Ms
   readonly #ended: Ended
+  /** Since when no live worker handles a type, in monotonic time. */
+  #since: ReadonlyMap<string, Ms> = new Map()
   #nextMs = Number.NEGATIVE_INFINITY
   #looking: Promise<void> | undefined
   #isStopping = false
@@ -68,15 +72,23 @@ export class UnknownTypes {
   }
 
   async #look(): Promise<void> {
-    const { registry, worker } = this.#s
+    const { registry, worker, o } = this.#s
     // Nothing that has ended is asked for: only since when the oldest of each type waits. Paused ones tell none.
     const flow = await this.#inspect.flow(0)
-    const dueBefore = this.#s.now() - this.#timeoutMs
-    const stale = flow.filter(
-      ({ queue, type, oldestDueAt = Infinity }) =>
-        oldestDueAt <= dueBefore && worker.queues.includes(queue) && registry.find(type) === undefined,
+    const strange = flow.filter(
+      ({ queue, type, oldestDueAt }) =>
+        oldestDueAt !== undefined && worker.queues.includes(queue) && registry.find(type) === undefined,
     )
-    for (const one of stale) await this.#endAll(one, dueBefore)
+    const isHandled = strange.length === 0 ? () => false : await this.#handled()
+    const nowMs = o.clock.monotonic()
+    const unhandled = strange.filter((one) => !isHandled(one))
+    const before = this.#since
+    this.#since = new Map(unhandled.map((one) => [keyOf(one), before.get(keyOf(one)) ?? nowMs]))
+    const dueBefore = this.#s.now() - this.#timeoutMs
+    for (const one of unhandled) {
+      const isOver = nowMs - this.#since.get(keyOf(one))! >= this.#timeoutMs
+      if (isOver && one.oldestDueAt! <= dueBefore) await this.#endAll(one, dueBefore)
+    }
   }
 
   async #endAll(of: Unhandled, dueBefore: At): Promise<void> {
@@ -85,26 +97,37 @@ export class UnknownTypes {
       const query = { state: 'waiting' as const, queue: of.queue, type: of.type, limit: PAGE }
       const page = await this.#inspect.list(cursor === undefined ? query : { ...query, cursor })
       const views = page.items.filter(({ dueAt }) => dueAt !== undefined && dueAt <= dueBefore)
-      if (views.length > 0 && (await this.#isHandled(of))) return
-      await Promise.all(views.map((view) => this.#end(view)))
+      if (views.length > 0 && (await this.#handled())(of)) return
+      await this.#end(views)
       cursor = page.next
     } while (cursor !== undefined && !this.#isStopping)
   }
 
-  async #isHandled({ queue, type }: Unhandled): Promise<boolean> {
+  /** Which types live workers handle, as of now. */
+  async #handled(): Promise<(of: Unhandled) => boolean> {
     const workers = await this.#inspect.workers()
     const now = this.#s.now()
-    return workers.some((one) => isAlive(one, now) && runs(one, queue, type))
+    const alive = workers.filter((one) => isAlive(one, now))
+    return ({ queue, type }) => alive.some((one) => runs(one, queue, type))
   }
 
-  async #end(view: ItemSummary): Promise<void> {
-    const { envelope } = view
-    const error = `unknown work type: no live worker handled "${envelope.type}" within ${this.#timeoutMs} ms (unknownTypeTimeout)`
-    const result = await this.#s.commits.add(unrouted(envelope, error, this.#s.o.keep))
-    if (result.kind === 'failed') throw result.error
-    // Stale: a worker has claimed it meanwhile, or somebody has cancelled it.
-    if (result.kind !== 'applied') return
-    this.#s.recorder.unrouted(envelope, error, this.#s.now())
-    this.#ended(view, error, result.closed)
+  /** In a commit of its own: what callers enqueue waits for none of it, and has its buffer for itself. */
+  async #end(views: readonly ItemSummary[]): Promise<void> {
+    if (views.length === 0) return
+    const { ledger, recorder, o } = this.#s
+    const errors = views.map(
+      ({ envelope: { type } }) =>
+        `unknown work type: no live worker handled "${type}" for ${this.#timeoutMs} ms (unknownTypeTimeout)`,
+    )
+    const results = await ledger.commit(views.map(({ envelope }, i) => unrouted(envelope, errors[i]!, o.keep)))
+    for (const [i, result] of results.entries()) {
+      if (result.kind === 'failed') throw result.error
+      // Stale: a worker has claimed it meanwhile, or a caller has cancelled it.
+      if (result.kind !== 'applied') continue
+      recorder.unrouted(views[i]!.envelope, errors[i]!, this.#s.now())
+      this.#ended(views[i]!, errors[i]!, result.closed)
+    }
   }
 }
+
+const keyOf = ({ queue, type }: Unhandled): string => JSON.stringify([queue, type])

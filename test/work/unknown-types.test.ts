@@ -126,9 +126,10 @@ describe.each(NATIVE)('an item whose type no live worker knows, on %s ports', (g
     await clock.advance(29_000)
     expect((await stateOf(other, waits.id))?.status).toBe('pending')
 
+    // It looks every 15 s.
     await clock.advance(20_000)
     const error = await until(outcome)
-    expect(error).toContain('no live worker handled "ghost" within 30000 ms')
+    expect(error).toContain('no live worker handled "ghost" for 30000 ms')
     await until(group)
     expect(await stateOf(other, waits.id)).toMatchObject({ status: 'dead', ending: 'unroutable' })
     expect((await inspectOf(ports).list({ state: 'dead', limit: 9 })).items).toMatchObject([{ class: 'poison' }])
@@ -169,6 +170,48 @@ describe.each(NATIVE)('an item whose type no live worker knows, on %s ports', (g
     await until(w.resume({ type: 'ghost' }))
     await clock.advance(40_000)
     expect(await dead()).toBe(1)
+  })
+
+  it('is left alone by unknownTypeTimeout when its worker restarts, however old it is', async () => {
+    const pdf = defineWork('pdf', () => new Promise<never>(() => undefined))
+    const { w, another, until, clock, dead } = world(ground, { work: [pdf], autoStart: false })
+    await until(w.enqueueMany(numbers(20).map(() => pdf(null))))
+    another({ unknownTypeTimeout: 60_000 })
+    const worker = another({ work: [pdf], concurrency: 1, stopDrain: 0 })
+    await clock.advance(150_000)
+    await until(worker.stop())
+    await clock.advance(45_000)
+    expect(await dead()).toBe(0)
+
+    const restarted = another({ work: [pdf], concurrency: 1, stopDrain: 0 })
+    await clock.advance(20_000)
+    await until(restarted.stop())
+    // The time counts from the start again.
+    await clock.advance(45_000)
+    expect(await dead()).toBe(0)
+    await clock.advance(60_000)
+    expect(await dead()).toBeGreaterThan(15)
+  })
+
+  it('is left alone by unknownTypeTimeout when its worker starts a little later than another', async () => {
+    const pdf = defineWork('pdf', (_: null, ctx) => ctx.void())
+    const { w, another, until, clock, dead } = world(ground, { work: [pdf], autoStart: false })
+    const handles = await until(w.enqueueMany(numbers(20).map(() => pdf(null))))
+    await clock.advance(120_000)
+    another({ unknownTypeTimeout: 60_000 })
+    await clock.advance(3_000)
+    another({ work: [pdf] })
+    await until(Promise.all(handles.map((handle) => handle.result())))
+    expect(await dead()).toBe(0)
+  })
+
+  it('is ended by unknownTypeTimeout beside a small buffer for enqueues', async () => {
+    const ghost = defineWork('ghost', (_: number, ctx) => ctx.void())
+    const { w, another, until, clock, dead, errors } = world(ground, { work: [ghost], autoStart: false })
+    await until(w.enqueueMany(numbers(400).map((n) => ghost(n))))
+    another({ unknownTypeTimeout: 1_000, maxUnsent: 50 })
+    await clock.advance(4_000)
+    expect([await dead(), errors]).toEqual([400, []])
   })
 
   it('is no longer unknown once a worker has learnt its type by enqueueing it', async () => {

@@ -236,9 +236,16 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'unknownTypeTimeout ends what a live worker knows',
     file: 'src/work/unknown-types.ts',
-    find: 'if (views.length > 0 && (await this.#isHandled(of))) return',
-    replace: '',
-    caughtBy: { file: 'test/work/unknown-types.test.ts', test: 'is left alone by unknownTypeTimeout' },
+    find: 'return ({ queue, type }) => alive.some((one) => runs(one, queue, type))',
+    replace: 'return () => alive.length < 0',
+    caughtBy: { file: 'test/work/unknown-types.test.ts', test: 'is left alone by unknownTypeTimeout while' },
+  },
+  {
+    fault: 'unknownTypeTimeout ends an old backlog when its worker restarts',
+    file: 'src/work/unknown-types.ts',
+    find: 'before.get(keyOf(one)) ?? nowMs',
+    replace: 'before.get(keyOf(one)) ?? -Infinity',
+    caughtBy: { file: 'test/work/unknown-types.test.ts', test: 'when its worker restarts' },
   },
   {
     fault: 'a worker never tells of a type that it has learnt',
