@@ -18,6 +18,11 @@ export class Turns {
     this.#clock = clock
   }
 
+  /** Goes on when the event loop has had the turn that it is due. */
+  async pass(): Promise<void> {
+    for (let due = this.due(); due !== undefined; due = this.due()) await due
+  }
+
   /** A promise to await before going on, when the event loop has been kept waiting for long enough. */
   due(): Promise<void> | undefined {
     if (this.#clock.turn === undefined) return undefined

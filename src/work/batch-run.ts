@@ -1,4 +1,4 @@
-import type { At, Maybe } from '../core/time.js'
+import type { At, Maybe, Ms } from '../core/time.js'
 import type { Claimed } from '../ports/item.js'
 import type { Delivery } from '../source/loop/delivery.js'
 import { type BatchOutcome, isFail } from './batch-outcome.js'
@@ -20,6 +20,8 @@ export interface BatchParts {
   now(): At
   returned(item: BatchItem, value: unknown): Maybe<WorkSettling>
   threw(item: BatchItem, error: unknown, at: At): Promise<WorkSettling>
+  /** It goes back to the queue as it was. */
+  putOff(item: BatchItem): WorkSettling
 }
 
 /** Runs items together. Whatever happens is settled for each alone: one that cannot be read does not stop the others. */
@@ -56,9 +58,13 @@ async function runBegun(parts: BatchParts, items: readonly BatchItem[]): Promise
   )
 }
 
+/** How long items run alone after a throw, before the rest goes back to the queue: what has ended is written only with the rest. */
+const ALONE_MS: Ms = 5_000
+
 /**
  * The handler failed for all of them. An item is not given up for what may be the fault of another one: those that the class of
- * the error would end run again alone, one after the other, because a batch has one place.
+ * the error would end run again alone, one after the other, because a batch has one place. Those whose turn does not come in
+ * time go back, spend no attempt, and run together again; each such round ends at least one of them.
  */
 async function threwTogether(
   parts: BatchParts,
@@ -74,6 +80,7 @@ async function threwTogether(
     if (!isGivenUpByClass(settling)) settlings.push(settling)
     // Cancelled or told to stop meanwhile: settled as that.
     else if (item.delivery.aborted) settlings.push(await parts.threw(item, error, at))
+    else if (parts.now() - at > ALONE_MS) settlings.push(parts.putOff(item))
     else settlings.push(...(await runBegun(parts, [item])))
   }
   return settlings

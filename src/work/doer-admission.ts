@@ -16,6 +16,8 @@ import { CLAIM_CAP, type Window } from './window.js'
 export interface DoerAdmissionOptions {
   readonly doers: Doers
   readonly window: Window
+  /** Nothing of this type is fetched now. */
+  readonly isClosedTo: (type: string) => boolean
   /** How items of this type are gathered, if they run together. */
   readonly batchOf: (type: string) => { readonly size: number; readonly maxWait: Ms } | undefined
   /** Marks a delivery that is to go back to the queue instead of being run. */
@@ -69,6 +71,8 @@ export class DoerAdmission implements Admission<Claimed> {
   #carry: Carry<Claimed> | undefined
   #wake: (() => void) | undefined
   #rooms: readonly Room[] = []
+  /** The text of all inputs that are held. */
+  #bytes = 0
   /** When last asked, the window was closed. */
   #wasFull = false
   /** There was none for some types, at least. */
@@ -105,7 +109,10 @@ export class DoerAdmission implements Admission<Claimed> {
 
   left(delivery: Delivery<Claimed>): void {
     const lane = this.#laneOfHeld.get(delivery)
-    if (lane !== undefined) lane.held -= 1
+    if (lane !== undefined) {
+      lane.held -= 1
+      this.#bytes -= delivery.item.envelope.input.length
+    }
     if (this.#wasFull) this.#wake?.()
   }
 
@@ -143,6 +150,7 @@ export class DoerAdmission implements Admission<Claimed> {
     const own = this.#laneOf(this.#o.doers.of(delivery.item.envelope.type))
     this.#laneOfHeld.set(delivery, own)
     own.held += 1
+    this.#bytes += delivery.item.envelope.input.length
   }
 
   finish(): void {
@@ -163,20 +171,28 @@ export class DoerAdmission implements Admission<Claimed> {
   #room(held: Held, leasesLeft: number): number {
     const { doers, window } = this.#o
     const ahead = window.ahead()
+    // What waits for a place within a type's own limit waits beside all others: together they are to begin within the same time.
+    const aheadLeft = Math.max(0, ahead - held.waiting)
     const shares: Share[] = []
     let concurrency = 0
     /** By doers that have places of their own: a limit within one of them adds none. */
     let [wanted, beginsNow] = [0, 0]
     let atHand = doers.isGlobalGiven ? held.waiting : 0
+    let atHandWithin = 0
     const { byDoer, batched } = doers.parties
     for (const [doer, types] of byDoer) {
       const lane = this.#laneOf(doer)
       this.#pump(lane)
       const places = doers.concurrencyOf(doer, lane.inside)
-      const share = { types, lane, places, max: doers.wants(doer, ahead), beginsNow: doers.wants(doer, 0) }
-      atHand += doers.atHandOf(doer)
+      const isWithin = doers.isWithin(doer)
+      const max = doers.wants(doer, isWithin ? aheadLeft : ahead)
+      const share = { types: this.#open(types), lane, places, max, beginsNow: doers.wants(doer, 0) }
       shares.push(share)
-      if (doers.isWithin(doer)) continue
+      if (isWithin) {
+        atHandWithin += doers.atHandOf(doer)
+        continue
+      }
+      atHand += doers.atHandOf(doer)
       concurrency += places
       wanted += share.max
       beginsNow += share.beginsNow
@@ -190,19 +206,25 @@ export class DoerAdmission implements Admission<Claimed> {
       atHand += places
       wanted += max
       beginsNow += max
-      shares.push({ types: [type], lane, places, max, beginsNow: max })
+      shares.push({ types: this.#open([type]), lane, places, max, beginsNow: max })
     }
+    // However many types have a limit of their own, they begin in the places of others.
+    atHand += Math.min(atHandWithin, concurrency)
     let rooms: readonly Room[] = shares
-    let room = Math.min(leasesLeft, window.room(held, { concurrency, atHand, wanted }))
+    let room = Math.min(leasesLeft, window.room(held, { concurrency, atHand, wanted, bytes: this.#bytes }))
     this.#wasFull = room === 0
     if (this.#wasFull && leasesLeft > 0) {
       rooms = shares.map(ownShare)
       room = Math.min(leasesLeft, CLAIM_CAP, beginsNow, sumOf(rooms))
     }
-    this.#rooms = rooms.map(({ types, max }) => ({ types, max }))
-    this.#wasShort = this.#wasFull || rooms.some(({ max }) => max === 0)
+    this.#rooms = rooms.map(({ types, max }) => ({ types, max: types.length === 0 ? 0 : max }))
+    this.#wasShort = this.#wasFull || this.#rooms.some(({ max }) => max === 0)
     this.#o.asked(room)
     return room
+  }
+
+  #open(types: readonly string[]): readonly string[] {
+    return types.some(this.#o.isClosedTo) ? types.filter((type) => !this.#o.isClosedTo(type)) : types
   }
 
   #laneOf(doer: Doer): DoerLane {

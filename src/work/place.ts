@@ -17,12 +17,40 @@ class TooManyWaitingRunsError extends MillraceError {
   }
 }
 
-/** How many places are lent now. One for each system. */
+/**
+ * Who has lent a place, and for what. One for each system. Parents stand before their children in a queue, and each that lends
+ * its place lets another one begin: left to themselves, all of them would begin before the first child. So types that lend are closed
+ * while half of the places that may be lent are. A type that a lent run waits for stays open, or nothing would go on.
+ */
 export class Lending {
   count = 0
+  readonly #lenders = new Set<string>()
+  readonly #awaited = new Map<string, number>()
+
+  get isHalfway(): boolean {
+    return this.count >= MOST_LENT / 2
+  }
+
+  isClosedTo(type: string): boolean {
+    return this.isHalfway && this.#lenders.has(type) && !this.#awaited.has(type)
+  }
+
+  lend(lender: string): void {
+    this.count += 1
+    this.#lenders.add(lender)
+  }
+
+  /** A lent run begins (1) or ends (-1) to wait for an item of this type. */
+  awaited(type: string, by: 1 | -1): void {
+    const count = (this.#awaited.get(type) ?? 0) + by
+    if (count === 0) this.#awaited.delete(type)
+    else this.#awaited.set(type, count)
+  }
 }
 
 export interface PlaceOptions {
+  /** Of what runs in it. */
+  readonly type: string
   readonly doer: Doer
   readonly hints: DoerTaskOptions
   readonly lending: Lending
@@ -49,9 +77,9 @@ export function isInPlace(): boolean {
  * Waits for other work. A run that does so lends its place meanwhile: otherwise a few parents that await their children would
  * hold all places that those need, and wait for ever.
  */
-export function lendingPlace<T>(wait: Promise<T>): Promise<T> {
+export function lendingPlace<T>(wait: Promise<T>, awaitedType: string): Promise<T> {
   const place = currentPlace.getStore()
-  return place === undefined ? wait : place.during(wait)
+  return place === undefined ? wait : place.during(wait, awaitedType)
 }
 
 /** The place of one run in its doer: held while the handler runs, lent while it waits for other work. */
@@ -68,7 +96,7 @@ export class Place {
     this.#leave = options.leave
   }
 
-  async during<T>(wait: Promise<T>): Promise<T> {
+  async during<T>(wait: Promise<T>, awaitedType: string): Promise<T> {
     if (this.#hasEnded) return wait
     const { lending } = this.#o
     if (!this.#isLent) {
@@ -79,10 +107,12 @@ export class Place {
       this.#lend()
     }
     this.#waits += 1
+    lending.awaited(awaitedType, 1)
     try {
       return await wait
     } finally {
       this.#waits -= 1
+      lending.awaited(awaitedType, -1)
       // While other waits of the same run go on it stays lent: what they wait for may need it.
       if (this.#waits === 0 && this.#isLent) await this.#takeBack()
     }
@@ -97,7 +127,7 @@ export class Place {
 
   #lend(): void {
     this.#isLent = true
-    this.#o.lending.count += 1
+    this.#o.lending.lend(this.#o.type)
     this.#o.moved(true)
     this.#leavePlace()
   }

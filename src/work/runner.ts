@@ -290,6 +290,7 @@ export class Runner {
         threw: async ({ delivery, startedAt }, error, at) => {
           return this.#failed(delivery, startedAt, limits.over(delivery) ?? error, def, at)
         },
+        putOff: ({ delivery }) => this.ended(delivery, { kind: 'waiting', delayMs: 0 }),
       },
       deliveries,
     ).finally(() => limits.close())

@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.js'
 import { MillraceError } from '../core/error.js'
 import { keepAlive } from '../core/keep-alive.js'
 import type { Ms } from '../core/time.js'
+import type { Turns } from '../core/turns.js'
 import type { ItemView, Ledger, Settled } from '../ports/ledger.js'
 import { type Enlisted, NotStoredError, wasNeverStored } from './enlisted.js'
 import type { Retention } from './settle.js'
@@ -12,7 +13,7 @@ const FIRST_POLL_MS = 250
 const LONGEST_POLL_MS = 5_250
 
 /** How many waits one look at the backend is about. */
-const LOOK_AT_ONCE = 1_000
+const LOOK_AT_ONCE = 500
 
 /** The records of what was waited for are gone: it ended too long ago. */
 export class ResultExpiredError extends MillraceError {
@@ -74,6 +75,7 @@ export class Waiters {
   readonly #onError: (error: unknown) => void
   readonly #holdsProcess: boolean
   readonly #keep: Retention
+  readonly #turns: Turns
   readonly #items = new Map<string, Set<Waiter>>()
   readonly #groups = new Map<string, Set<Waiter>>()
   #toWatch: Waiter[] = []
@@ -91,6 +93,8 @@ export class Waiters {
     /** An unresolved wait keeps the process alive. */
     readonly holdsProcess: boolean
     readonly keep: Retention
+    /** A backend that answers in microtasks would look after all of them before anything else in the process got its turn. */
+    readonly turns: Turns
   }) {
     this.#ledger = options.ledger
     this.#clock = options.clock
@@ -98,6 +102,7 @@ export class Waiters {
     this.#onError = options.onError
     this.#holdsProcess = options.holdsProcess
     this.#keep = options.keep
+    this.#turns = options.turns
   }
 
   /** Unresolved waits. */
@@ -247,6 +252,7 @@ export class Waiters {
   async #watch(waiters: readonly Waiter[]): Promise<void> {
     try {
       for (let from = 0; from < waiters.length; from += LOOK_AT_ONCE) {
+        await this.#turns.pass()
         const some = waiters.slice(from, from + LOOK_AT_ONCE)
         const { ids } = idsOf(some)
         // The groups of items too: a group that somebody looks into is no orphan.
@@ -296,6 +302,7 @@ export class Waiters {
   /** In pages: one read of a hundred thousand items would hold up everything else on its connection. */
   async #look(waiters: readonly Waiter[]): Promise<void> {
     for (let from = 0; from < waiters.length; from += LOOK_AT_ONCE) {
+      await this.#turns.pass()
       await this.#lookAt(waiters.slice(from, from + LOOK_AT_ONCE))
     }
   }

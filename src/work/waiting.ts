@@ -33,6 +33,7 @@ export class Waiting implements HandleServices {
       onError: (error) => shared.failed(error, 'queue'),
       holdsProcess: o.clock.isReal === true && o.given.keepAlive !== false,
       keep: o.keep,
+      turns: shared.turns,
     })
     const hook = o.given.unhandledWorkGroup
     if (hook !== undefined) {
@@ -144,7 +145,7 @@ export class Waiting implements HandleServices {
     const isTold = handle.tellsOnSettle(this.#s.worker.id, this.#s.batches)
     const { enlisted } = handle
     const what = { kind, id, groupId, item: handle.id, isTold, accepted: handle.accepted(), enlisted }
-    return lendingPlace(this.#waiters.wait(what, options))
+    return lendingPlace(this.#waiters.wait(what, options), handle.type)
   }
 
   async #statesOf(groupId: string): Promise<readonly WorkState[]> {

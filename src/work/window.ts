@@ -29,6 +29,8 @@ export interface Places {
   readonly atHand: number
   /** How many more the doers want now. */
   readonly wanted: number
+  /** The text of all inputs that are held. */
+  readonly bytes: number
 }
 
 /**
@@ -85,7 +87,7 @@ export class Window {
   }
 
   /** How many items may be held. */
-  size({ concurrency, atHand }: Places): number {
+  size({ concurrency, atHand }: Pick<Places, 'concurrency' | 'atHand'>): number {
     const running = concurrency === Infinity ? 0 : concurrency
     const least = 2 * running + atHand
     const flow = Math.ceil(MARGIN * this.#pace * (this.#aroundMs + SLACK_MS))
@@ -102,9 +104,16 @@ export class Window {
   room(held: Held, places: Places): number {
     const size = this.size(places)
     const counted = held.waiting + held.ended + (places.concurrency === Infinity ? 0 : held.running)
-    const room = Math.max(0, Math.min(CLAIM_CAP, size - counted, places.wanted))
+    const room = Math.max(0, Math.min(CLAIM_CAP, size - counted, places.wanted, this.#roomInBytes(places)))
     const worth = Math.min(size, this.ahead(), CLAIM_CAP) / 4
     return held.waiting + held.ended > 0 && room < worth ? 0 : room
+  }
+
+  /** What runs in a doer without a limit does not count by number. Its inputs are in memory all the same. */
+  #roomInBytes({ concurrency, bytes }: Places): number {
+    if (concurrency < Infinity) return Infinity
+    const room = Math.floor((MOST_BYTES - bytes) / Math.max(1, this.#largest))
+    return bytes === 0 ? Math.max(1, room) : room
   }
 
   #met(size: number): void {

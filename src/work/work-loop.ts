@@ -256,6 +256,8 @@ export class WorkLoop {
     const ended = this.#end(delivery)
     if (ended !== undefined) return ended
     if (def !== undefined) {
+      // Fetched before so many of its type had lent their places: it goes back, and spends no attempt.
+      if (this.#s.lending.isClosedTo(type)) return this.#putOff(delivery)
       const isSuspect = delivery.item.lapses > 0
       if (isSuspect && !(await this.#suspects.mayBegin(delivery, stopping))) {
         return this.#putOff(delivery, stopping.aborted ? 0 : undefined)
@@ -290,9 +292,10 @@ export class WorkLoop {
   }
 
   #admission(): DoerAdmission {
-    const { o, registry, recorder, doers, window } = this.#s
+    const { o, registry, recorder, doers, window, lending } = this.#s
     return new DoerAdmission({
       doers,
+      isClosedTo: (type) => lending.isClosedTo(type),
       window,
       batchOf: (type) => registry.find(type)?.batch,
       putBack: (delivery) => {
@@ -324,7 +327,8 @@ export class WorkLoop {
     // Where places are without number, or not known to be few, there is nothing to lend.
     if (!Number.isFinite(doer.concurrency)) return leave
     const { lending } = this.#s
-    const place = new Place({ doer, hints: hintsOf(items[0]!.envelope), lending, leave, moved })
+    const { envelope } = items[0]!
+    const place = new Place({ type: envelope.type, doer, hints: hintsOf(envelope), lending, leave, moved })
     for (const item of items) this.#places.set(item, place)
     return () => place.end()
   }
@@ -337,6 +341,8 @@ export class WorkLoop {
     if (kept !== undefined) return { kind: 'end', outcome: kept.ran.outcome }
     const way = this.#way(delivery.item)
     if (way.kind === 'end') this.#ends.set(delivery, way)
+    if (way.kind === 'run' && this.#s.lending.isClosedTo(envelope.type))
+      return { kind: 'back', afterMs: o.pollInterval }
     const { accept } = o.given
     if (way.kind !== 'run' || accept === undefined) return way
     const { id, type, groupId, attempt } = envelope

@@ -292,6 +292,31 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect([undefined, 0]).toContain(await dead())
   })
 
+  it('writes what ran alone after a throw within some seconds, and brings the rest back', async () => {
+    const runs: number[] = []
+    const work = defineBatchWork('slow', {
+      size: 6,
+      maxWait: 10,
+      run: async (inputs: readonly { n: number }[]) => {
+        runs.push(inputs.length)
+        await clock.sleep(3_000)
+        if (inputs.some(({ n }) => n === 0)) throw new PoisonError('the first one is bad')
+        return inputs.map(({ n }) => n)
+      },
+    })
+    const { w, clock, until } = world(ground, { work: [work] })
+    const handles = [0, 1, 2, 3, 4, 5].map((n) => w.enqueue(work({ n })))
+    const outcomes = Promise.allSettled(handles.map((handle) => handle.result()))
+    // The batch, and two of its items alone: six runs in a row would take 21 s before the first is written.
+    await clock.advance(9_500)
+    const states = await until(w.states(handles.slice(0, 2).map(({ id }) => id)))
+    expect(states.map((state) => state?.status)).toEqual(['dead', 'success'])
+
+    const settled = await until(outcomes)
+    expect(settled.map(({ status }) => status)).toEqual(['rejected', ...Array(5).fill('fulfilled')])
+    expect(runs).toEqual([6, 1, 1, 4])
+  })
+
   it('takes the outcome of an item that runs alone', async () => {
     const alone = defineBatchWork('alone', {
       size: 5,

@@ -143,6 +143,71 @@ describe('a run that queues many large children', () => {
   })
 })
 
+describe('parents that await their children', () => {
+  it('all succeed at their first try, however many more there are than may wait at once', async () => {
+    let runs = 0
+    const child = defineWork('child', (n: number, ctx) => ctx.result(n))
+    const parent = defineWork('parent', async (n: number, ctx): Promise<WorkResult> => {
+      runs += 1
+      return ctx.result(await here.w.enqueue(child(n)).result())
+    })
+    const here = world('native', { work: [child, parent], autoStart: false })
+    const handles = await here.w.enqueueMany(Array.from({ length: 3_000 }, (_, n) => parent(n)))
+    here.w.start()
+    const results = await here.until(Promise.all(handles.map((handle) => handle.result())), 600_000)
+
+    expect(results).toEqual(Array.from({ length: 3_000 }, (_, n) => n))
+    expect([runs, here.errors]).toEqual([3_000, []])
+  })
+})
+
+describe('a process that holds much', () => {
+  it('holds no more input than it has memory for, also where places are without number', async () => {
+    let running = 0
+    let most = 0
+    const big = defineWork('big', async (_: string, ctx) => {
+      running += 1
+      most = Math.max(most, running)
+      await here.clock.sleep(1_000)
+      running -= 1
+      return ctx.void()
+    })
+    const here = world('native', { work: [big], doer: unlimitedDoer(), autoStart: false })
+    // 128 MiB are room for 268 of them.
+    const handles = await here.w.enqueueMany(Array.from({ length: 400 }, () => big('x'.repeat(500_000))))
+    here.w.start()
+    await here.until(Promise.all(handles.map((handle) => handle.result())))
+
+    expect(most).toBeGreaterThan(200)
+    expect(most).toBeLessThan(270)
+  })
+
+  it('holds what begins soon, however many types have a limit of their own', async () => {
+    let runs = 0
+    let most = 0
+    const types = Array.from({ length: 300 }, (_, n) =>
+      defineWork(
+        `type${n}`,
+        async (_: null, ctx) => {
+          runs += 1
+          most = Math.max(most, here.w.active().length)
+          await here.clock.sleep(20)
+          return ctx.void()
+        },
+        { concurrency: 1 },
+      ),
+    )
+    const here = world('native', { work: types, visibility: 1_000, heartbeat: 300, autoStart: false })
+    await here.w.enqueueMany(types.flatMap((type) => Array.from({ length: 20 }, () => type(null))))
+    here.w.start()
+    while (runs < 6_000) await here.clock.advance(500)
+
+    // 32 places of 20 ms: 400 begin within a quarter of the lease.
+    expect(most).toBeLessThan(700)
+    expect(here.errors).toEqual([])
+  })
+})
+
 describe('handlers that enqueue work which skips the queue', () => {
   it('do not wait for the places that they hold themselves', async () => {
     let children = 0

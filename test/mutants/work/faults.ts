@@ -110,8 +110,8 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'leases are not extended',
     file: 'src/source/loop/lease-keeper.ts',
-    find: '      this.#armTick()\n      this.#beat()\n',
-    replace: '      this.#armTick()\n',
+    find: '      this.#beat()\n',
+    replace: '',
     caughtBy: peace('loses no lease'),
   },
   {
