@@ -17,6 +17,7 @@ const aboutTheEngineAlone = [
   'unanswered',
   'ten-thousand-waiters.slow',
   'flow-alone',
+  'waiters-turns',
   'flow-load.slow',
   'probation',
   'event-desk',

@@ -89,6 +89,7 @@ export interface WorkSystemOptions {
   readonly codec?: JsonCodec
   readonly logWith?: LogWith
   readonly logContext?: (input: unknown, type: string) => Readonly<Record<string, unknown>> | undefined
+  /** Hears of each item, once what happened is stored. It is called and not awaited: give what is slow a bounded buffer of its own. */
   readonly onEvent?: (event: WorkEvent) => void
   /**
    * Hears of errors that are not a job's own failure. Without it each of them is a process warning, once

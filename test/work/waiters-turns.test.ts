@@ -1,0 +1,56 @@
+import { expect, it } from 'vitest'
+import type { Clock } from '../../src/core/clock.js'
+import { Turns } from '../../src/core/turns.js'
+import type { Ledger } from '../../src/ports/ledger.js'
+import { FakeClock } from '../../src/testing/fake-clock.js'
+import { Waiters } from '../../src/work/waiters.js'
+
+it('thousands of waits let the event loop in between two looks at a backend that answers at once', async () => {
+  const said: string[] = []
+  let workedMs = 0
+  const fake = new FakeClock()
+  const clock: Clock = {
+    now: () => fake.now(),
+    monotonic: () => fake.monotonic() + workedMs,
+    after: (ms, call) => fake.after(ms, call),
+    sleep: (ms, signal) => fake.sleep(ms, signal),
+    turn: () =>
+      new Promise((resolve) => {
+        setImmediate(() => {
+          said.push('turn')
+          resolve()
+        })
+      }),
+  }
+  const ledger = {
+    onInbox: () => () => undefined,
+    watch: async () => undefined,
+    read: async (ids: readonly string[]) => {
+      said.push('read')
+      workedMs += 5
+      return ids.map((id) => ({ envelope: { id, groupId: id }, status: 'pending' }))
+    },
+    groups: async () => [],
+  } as unknown as Ledger
+  const keep = { successMs: 1_000, deadMs: 1_000 } as never
+  const turns = new Turns(clock)
+  const waiters = new Waiters({
+    ledger,
+    clock,
+    inbox: 'me',
+    onError: (error) => expect.unreachable(String(error)),
+    holdsProcess: false,
+    keep,
+    turns,
+  })
+  const stop = new AbortController()
+  for (let i = 0; i < 3_000; i += 1) {
+    const accepted = Promise.resolve({ kind: 'created', id: `i${i}` } as const)
+    const what = { kind: 'item', id: `i${i}`, groupId: `i${i}`, item: `i${i}`, isTold: false, accepted } as const
+    waiters.wait(what, { signal: stop.signal }).catch(() => undefined)
+  }
+  await expect.poll(() => said.filter((word) => word === 'read')).toHaveLength(6)
+  stop.abort()
+
+  expect(said.join(' ')).not.toContain('read read')
+})
