@@ -95,12 +95,14 @@ export class Claimer {
     const unreadable: Unreadable[] = []
     for (const { queue } of ask.from) unreadable.push(...(await this.#adopt(queue)))
     const left = leftOf(from, ask.rooms, first.reply)
-    const { reply } = await this.#claim(ask, left.from, left.rooms)
+    const { reply, hasRaw } = await this.#claim(ask, left.from, left.rooms)
     const crashed = [...(first.reply.crashed ?? []), ...(reply.crashed ?? [])]
     const removed = (first.reply.removed ?? 0) + (reply.removed ?? 0)
     return {
       ...reply,
       items: [...first.reply.items, ...reply.items],
+      // The first was asked with all the room and the whole share, as the same claim would be again.
+      more: first.reply.more || reply.more || hasRaw,
       ...(crashed.length === 0 ? {} : { crashed }),
       ...(removed === 0 ? {} : { removed }),
       ...(unreadable.length === 0 ? {} : { unreadable }),
@@ -148,7 +150,7 @@ export class Claimer {
     }
     const reply = {
       items,
-      more: more === true || hasRaw === true,
+      more: more === true,
       at,
       ...(due === null ? {} : { nextDueAt: due }),
       ...(crashed.length === 0 ? {} : { crashed }),

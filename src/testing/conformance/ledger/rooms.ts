@@ -234,6 +234,24 @@ export const roomClauses = clausesOn<LedgerBench>()({
       same(await next(8), [late(7, 8), false], 'the rest, and `more`')
     },
   },
+  'ledger: a body pushed by hand comes beside what has expired': {
+    law: 'A claim that makes a body of the plain queue an item takes no more than the share of expired items in all, and that item beside them.',
+    look: 'whether a claim that looks a second time, for what it has just adopted, begins its share anew.',
+    needs: [...needs, 'foreign bodies'],
+    async run(bench) {
+      const deadline = bench.time.clock.now() + bench.time.ms(2)
+      const pile = Array.from({ length: 9 }, (_, i) => item(bench, `u:${i}`, { type: 'u', deadline }))
+      await applied(
+        bench.ledger,
+        pile.map((one) => enqueue(bench, one)),
+        'the enqueues',
+      )
+      await bench.time.pass(bench.time.ms(5))
+      await bench.pushRaw(JSON.stringify(item(bench, 't:hand', { type: 't' })))
+      const { items, more } = await claim(bench, { rooms: [roomFor(3, 't')], max: 8 })
+      same([ids(items), more], [['u:0', 'u:1', 't:hand'], true], 'taken with max 8, and `more`')
+    },
+  },
   'ledger: what has expired stays while it is paused': {
     law: 'An item of a paused type or queue is not handed out when its deadline passes; it comes when the pause is over.',
     look: 'whether what the index of deadlines finds is held against the pauses, and set aside like what is found by type.',
