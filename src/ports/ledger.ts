@@ -14,8 +14,10 @@ export interface ClaimAsk {
    * names stays where it is. A type stands in at most one room. Absent: any type. A plain queue delivers anything: over plain
    * ports rooms are not kept, and the engine gives back what it has no room for.
    *
-   * A ready item whose deadline has passed needs no room, since it is ended and not run: with rooms, such items come first,
-   * whatever their type, by deadline and arrival, as far as `max` goes. So a deadline also ends what no live worker knows.
+   * A ready item whose deadline has passed needs no room, since it is ended and not run: with rooms, such items come whatever
+   * their type, by deadline and arrival, but take at most a quarter of the `max` of their queue, rounded up (`expiredShare`), so that
+   * live items come beside them. The others wait for the next claims, or come by their type, in their place, where there is room
+   * for them. So a deadline also ends what no live worker knows.
    */
   readonly rooms?: readonly Room[]
   readonly leaseMs: Ms

@@ -375,6 +375,19 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     }),
   },
   {
+    fault: 'what has expired fills the whole claim',
+    caughtBy: 'ledger: what has expired leaves room for live items',
+    of: (ledger) => ({
+      claim: async (ask) => {
+        if (ask.rooms === undefined) return ledger.claim(ask)
+        // Four times as many expired ones in the place of the others.
+        const from = ask.from.map(({ queue, max }) => ({ queue, max: 4 * max }))
+        const late = await ledger.claim({ ...ask, from, rooms: [] })
+        return late.items.length > 0 ? late : ledger.claim(ask)
+      },
+    }),
+  },
+  {
     fault: 'a put-back is counted as a lapse',
     caughtBy: 'ledger: a put-back spends neither attempt, lapse nor crash',
     isPlayed: true,

@@ -1,5 +1,6 @@
 import { newToken } from '../../core/ids.js'
 import type { At, Ms } from '../../core/time.js'
+import { expiredShare } from '../../ports/expired-share.js'
 import type { Claimed, Envelope } from '../../ports/item.js'
 import type { ClaimAsk, ClaimReply } from '../../ports/ledger.js'
 import { RoomsLeft, typesWithRoom } from '../../ports/rooms-left.js'
@@ -80,7 +81,7 @@ function typeOf(message: Message): string {
 function claimFrom(book: Book, queue: MessageQueue, max: number, round: Round): void {
   const wanted = round.items.length + max
   const { rooms, items } = round
-  if (rooms.types !== undefined) claimExpired(book, queue, wanted, round)
+  if (rooms.types !== undefined) claimExpired(book, queue, items.length + expiredShare(max), round)
   while (items.length < wanted && round.passedOver < MAX_PASSED_OVER && !rooms.areFull) {
     const message = queue.nextReady(rooms.types)
     if (message === undefined) return
@@ -91,7 +92,7 @@ function claimFrom(book: Book, queue: MessageQueue, max: number, round: Round): 
   }
 }
 
-/** What has expired needs no room: whoever claims it ends it. */
+/** What has expired needs no room: whoever claims it ends it. A share of the claim, so that the others come, too. */
 function claimExpired(book: Book, queue: MessageQueue, wanted: number, round: Round): void {
   while (round.items.length < wanted && round.passedOver < MAX_PASSED_OVER) {
     const message = queue.nextExpired(round.now)

@@ -1,6 +1,7 @@
 import { newToken } from '../../core/ids.js'
 import type { At } from '../../core/time.js'
 import { isExpired, readEnvelope } from '../../ports/envelope.js'
+import { expiredShare } from '../../ports/expired-share.js'
 import type { Claimed } from '../../ports/item.js'
 import type { ClaimAsk, ClaimReply, Room } from '../../ports/ledger.js'
 import type { Settlement } from '../../ports/settlement.js'
@@ -15,7 +16,7 @@ import { isUnstorable } from './refusal.js'
 const STEP = 1_000
 const MOST = 10_000
 
-const CALL = 'select * from {schema}.claim_ready($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)'
+const CALL = 'select * from {schema}.claim_ready($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)'
 const TAKE = 'select * from {schema}.take_messages($1, $2, $3)'
 
 /** The columns of `claim_ready`, in its order. */
@@ -55,13 +56,21 @@ function roomsAsArrays(rooms: readonly Room[] | undefined) {
   return { types, inRoom, sizes: rooms.map(({ max }) => atMost(max)) }
 }
 
-/** The rooms once these items are in them. What has expired takes no room. */
-function roomLeft(rooms: readonly Room[], { items, at }: ClaimReply): Room[] {
-  const running = items.filter(({ envelope }) => !isExpired(envelope, at))
-  return rooms.map(({ types, max }) => ({
-    types,
-    max: max - running.filter(({ envelope }) => types.includes(envelope.type)).length,
-  }))
+/** One queue of a claim, with how many expired items it may hand out that take no room. */
+type Source = ClaimAsk['from'][number] & { readonly expired: number }
+
+/** What is left of a claim once it has these items. They come queue by queue, and those that took no room before the others. */
+function leftOf(from: readonly Source[], rooms: readonly Room[] | undefined, { items, at }: ClaimReply) {
+  const inRoom: Claimed[] = []
+  const left = from.map(({ queue, max, expired }): Source => {
+    const got = items.filter(({ lease }) => lease.queue === queue)
+    const late =
+      rooms === undefined ? 0 : got.slice(0, expired).filter(({ envelope }) => isExpired(envelope, at)).length
+    inRoom.push(...got.slice(late))
+    return { queue, max: max - got.length, expired: expired - late }
+  })
+  const taken = (types: readonly string[]) => inRoom.filter(({ envelope }) => types.includes(envelope.type)).length
+  return { from: left, rooms: rooms?.map(({ types, max }) => ({ types, max: max - taken(types) })) }
 }
 
 type Unreadable = NonNullable<ClaimReply['unreadable']>[number]
@@ -80,42 +89,41 @@ export class Claimer {
 
   async claim(ask: ClaimAsk): Promise<ClaimReply> {
     await this.#connection.in('native')
-    const first = await this.#claim(ask)
+    const from = ask.from.map(({ queue, max }) => ({ queue, max, expired: expiredShare(atMost(max)) }))
+    const first = await this.#claim(ask, from, ask.rooms)
     if (!first.hasRaw) return first.reply
     const unreadable: Unreadable[] = []
     for (const { queue } of ask.from) unreadable.push(...(await this.#adopt(queue)))
-    const left = ask.from.map(({ queue, max }) => ({
-      queue,
-      max: max - first.reply.items.filter(({ lease }) => lease.queue === queue).length,
-    }))
-    const { rooms } = ask
-    const { reply } = await this.#claim({
-      ...ask,
-      from: left,
-      ...(rooms === undefined ? {} : { rooms: roomLeft(rooms, first.reply) }),
-    })
+    const left = leftOf(from, ask.rooms, first.reply)
+    const { reply, hasRaw } = await this.#claim(ask, left.from, left.rooms)
     const crashed = [...(first.reply.crashed ?? []), ...(reply.crashed ?? [])]
     const removed = (first.reply.removed ?? 0) + (reply.removed ?? 0)
     return {
       ...reply,
       items: [...first.reply.items, ...reply.items],
+      // The first was asked with all the room and the whole share, as the same claim would be again.
+      more: first.reply.more || reply.more || hasRaw,
       ...(crashed.length === 0 ? {} : { crashed }),
       ...(removed === 0 ? {} : { removed }),
       ...(unreadable.length === 0 ? {} : { unreadable }),
     }
   }
 
-  async #claim(ask: ClaimAsk): Promise<{ readonly reply: ClaimReply; readonly hasRaw: boolean }> {
+  async #claim(
+    ask: ClaimAsk,
+    from: readonly Source[],
+    rooms: readonly Room[] | undefined,
+  ): Promise<{ readonly reply: ClaimReply; readonly hasRaw: boolean }> {
     const { driver, sql } = await this.#connection.ready()
     const queues: number[] = []
     const most: number[] = []
-    for (const { queue, max } of ask.from) {
+    for (const { queue, max } of from) {
       queues.push(await this.#names.queueNo(queue))
       most.push(atMost(max))
     }
     const token = newToken()
     const leaseMs = wholeMs(ask.leaseMs)
-    const { types, inRoom, sizes } = roomsAsArrays(ask.rooms)
+    const { types, inRoom, sizes } = roomsAsArrays(rooms)
     const rows = await driver.query<ClaimRow>(
       sql('claim', CALL, [
         this.#connection.now(),
@@ -125,6 +133,7 @@ export class Claimer {
         STEP,
         queues,
         most,
+        from.map(({ expired }) => expired),
         types,
         inRoom,
         sizes,
@@ -141,7 +150,7 @@ export class Claimer {
     }
     const reply = {
       items,
-      more: more === true || hasRaw === true,
+      more: more === true,
       at,
       ...(due === null ? {} : { nextDueAt: due }),
       ...(crashed.length === 0 ? {} : { crashed }),

@@ -1,5 +1,6 @@
 import { newToken } from '../../core/ids.js'
 import { isWellFormed, toWellFormed } from '../../core/well-formed.js'
+import { expiredShare } from '../../ports/expired-share.js'
 import type { ClaimAsk, Ledger } from '../../ports/ledger.js'
 import { keepsUtf8, refusalOf } from '../../ports/refusal.js'
 import type { CommitResult, Settlement } from '../../ports/settlement.js'
@@ -116,7 +117,11 @@ export function redisLedger(desk: Desk, signals: Signals): Ledger {
 function claimWords(ask: ClaimAsk, token: string): (string | number)[] {
   const head = [token, msWord(ask.leaseMs) || '0', ask.worker, STEP, ask.rooms?.length ?? '']
   const rooms = ask.rooms?.flatMap(({ types, max }) => [atMost(MAX_LEASES, max), types.length, ...types]) ?? []
-  return [...head, ...rooms, ...ask.from.flatMap(({ queue, max }) => [queue, atMost(MAX_LEASES, max)])]
+  const queues = ask.from.flatMap(({ queue, max }) => {
+    const most = atMost(MAX_LEASES, max)
+    return [queue, most, expiredShare(most)]
+  })
+  return [...head, ...rooms, ...queues]
 }
 
 const atMost = (most: number, asked: number): number => Math.min(most, Math.max(0, Math.floor(asked)))

@@ -1,5 +1,6 @@
 import type { At, Ms } from '../../core/time.js'
 import { readEnvelope } from '../../ports/envelope.js'
+import { expiredShare } from '../../ports/expired-share.js'
 import type { Claimed, Envelope } from '../../ports/item.js'
 import type { ClaimAsk, ClaimReply } from '../../ports/ledger.js'
 import { RoomsLeft, typesWithRoom } from '../../ports/rooms-left.js'
@@ -99,7 +100,7 @@ const listOf = (types: ReadonlySet<string>): string => JSON.stringify([...types]
 
 function claimFrom(round: Round, queue: string, max: number): void {
   const { rooms } = round
-  for (let left = max - claimExpired(round, queue, max); left > 0; ) {
+  for (let left = max - claimExpired(round, queue, expiredShare(max)); left > 0; ) {
     const wanted = Math.min(left, rooms.total)
     const rows = readyRows(round, queue, wanted)
     const taken = rows.filter((row) => rooms.take(row[2]))
@@ -110,11 +111,11 @@ function claimFrom(round: Round, queue: string, max: number): void {
   }
 }
 
-/** What has expired needs no room: whoever claims it ends it. Yields how many there are. */
-function claimExpired(round: Round, queue: string, max: number): number {
+/** What has expired needs no room: whoever claims it ends it. Yields how many were taken. */
+function claimExpired(round: Round, queue: string, share: number): number {
   const { sql, rooms, paused, now } = round
-  if (rooms.types === undefined || max <= 0) return 0
-  const rows = withoutPaused(sql, paused, (limit) => sql.expired.all(queue, now, limit), max)
+  if (rooms.types === undefined || share <= 0) return 0
+  const rows = withoutPaused(sql, paused, (limit) => sql.expired.all(queue, now, limit), share)
   leaseRows(round, queue, rows)
   return rows.length
 }

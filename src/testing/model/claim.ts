@@ -1,5 +1,6 @@
 import type { At, Ms } from '../../core/time.js'
 import { isExpired } from '../../ports/envelope.js'
+import { expiredShare } from '../../ports/expired-share.js'
 import type { Claimed, Lease } from '../../ports/item.js'
 import type { ClaimAsk, ClaimReply, LeaseWord, Room, Worker } from '../../ports/ledger.js'
 import type { Book } from './book.js'
@@ -16,15 +17,21 @@ export function claim(book: Book, ask: ClaimAsk): ClaimReply {
   for (const row of book.rows.values())
     if (asked.has(row.queue) && reclaim(row, now) === 'crashed') crashed.push(row.envelope.type)
   const items: Claimed[] = []
-  for (const { queue, max } of ask.from)
-    for (const row of claimable(readyIn(book, queue), roomLeft(ask.rooms, items, now), now).slice(0, max))
-      items.push(lease(book, row, ask))
+  let { rooms } = ask
+  for (const { queue, max } of ask.from) {
+    const { expired, others } = claimable(readyIn(book, queue), rooms, max, now)
+    for (const row of [...expired, ...others]) items.push(lease(book, row, ask))
+    rooms = roomLeft(rooms, others)
+  }
   const later = [...book.rows.values()].filter(
     (row) => asked.has(row.queue) && row.status === 'pending' && row.dueAt > now && row.dueAt !== Infinity,
   )
   return {
     items,
-    more: ask.from.some(({ queue, max }) => max > 0 && claimable(readyIn(book, queue), ask.rooms, now).length > 0),
+    more: ask.from.some(({ queue, max }) => {
+      const { expired, others } = claimable(readyIn(book, queue), ask.rooms, max, now)
+      return expired.length + others.length > 0
+    }),
     ...(later.length === 0 ? {} : { nextDueAt: Math.min(...later.map((row) => row.dueAt)) }),
     at: now,
     ...(crashed.length === 0 ? {} : { crashed }),
@@ -40,13 +47,17 @@ export function readyIn(book: Book, queue: string): readonly Row[] {
     .toSorted(inOrderOfClaim)
 }
 
-/** With rooms: what has expired, by deadline and arrival, then what the rooms have place for. Without: everything, in its order. */
-function claimable(rows: readonly Row[], rooms: readonly Room[] | undefined, now: At): readonly Row[] {
-  if (rooms === undefined) return rows
-  const expired = rows.filter(({ envelope }) => isExpired(envelope, now))
-  const others = rows.filter(({ envelope }) => !isExpired(envelope, now))
+/**
+ * With rooms: what has expired, by deadline and arrival, up to its share of `max`; then what the rooms have place for. Without:
+ * everything, in its order.
+ */
+function claimable(rows: readonly Row[], rooms: readonly Room[] | undefined, max: number, now: At) {
+  if (rooms === undefined) return { expired: [], others: rows.slice(0, max) }
   const byDeadline = (a: Row, b: Row) => a.envelope.deadline! - b.envelope.deadline! || a.arrival - b.arrival
-  return [...expired.toSorted(byDeadline), ...takeable(others, rooms)]
+  const late = rows.filter(({ envelope }) => isExpired(envelope, now))
+  const expired = late.toSorted(byDeadline).slice(0, expiredShare(max))
+  const others = rows.filter((row) => !expired.includes(row))
+  return { expired, others: takeable(others, rooms).slice(0, max - expired.length) }
 }
 
 /** Those of the rows, in their order, that the rooms have place for. */
@@ -60,12 +71,11 @@ function takeable(rows: readonly Row[], rooms: readonly Room[]): readonly Row[] 
   })
 }
 
-/** The rooms once these items are in them. What has expired takes no room. */
-function roomLeft(rooms: readonly Room[] | undefined, items: readonly Claimed[], now: At): readonly Room[] | undefined {
-  const running = items.filter(({ envelope }) => !isExpired(envelope, now))
+/** The rooms once these rows are in them. */
+function roomLeft(rooms: readonly Room[] | undefined, rows: readonly Row[]): readonly Room[] | undefined {
   return rooms?.map(({ types, max }) => ({
     types,
-    max: max - running.filter(({ envelope }) => types.includes(envelope.type)).length,
+    max: max - rows.filter(({ envelope }) => types.includes(envelope.type)).length,
   }))
 }
 

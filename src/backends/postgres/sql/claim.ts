@@ -41,7 +41,7 @@ const PICK_BY_ROOM = `    for v_place in 1..cardinality(p_queues) loop
 `
 
 /**
- * What has expired needs no room: who claims it ends it. By item_expiring, as much as each queue has place for; what is paused goes
+ * What has expired needs no room: who claims it ends it. By item_expiring, no more than the share of each queue; what is paused goes
  * aside on the way, so that it does not stand before the others at the next claim.
  */
 const PICK_EXPIRED = `    for v_place in 1..cardinality(p_queues) loop
@@ -50,7 +50,7 @@ const PICK_EXPIRED = `    for v_place in 1..cardinality(p_queues) loop
         into v_got, v_some
         from (select x.id, x.home, x.deadline, x.seq from {schema}.item x
                where x.queue = p_queues[v_place] and x.state = 0 and x.deadline < v_now
-               order by x.deadline, x.seq limit p_max[v_place] for no key update skip locked) e;
+               order by x.deadline, x.seq limit p_expired[v_place] for no key update skip locked) e;
       if v_calm and v_some is not null then
         update {schema}.item i set state = 3, hold_by = 'pause', hold_key = {schema}.pause_of(i.home) where i.id = any(v_some);
         v_more := true;
@@ -109,6 +109,7 @@ create function {schema}.claim_ready(
   p_step    int,         -- how many lapsed leases and due items are brought back at most
   p_queues  int[],
   p_max     int[],
+  p_expired int[],       -- how many expired items each queue hands out at most, where there are rooms
   p_types   text[],      -- what there is room for, and in which room (from 1); null: any type
   p_in_room int[],
   p_rooms   int[]        -- how much room each has

@@ -3,7 +3,7 @@
 -- ARGV  now, token (each lease has it with its number in the reply, from 0), lease (ms), worker,
 --       step (how many lapsed, due, expired or foreign ones are looked at most),
 --       how many rooms ('': any type, and no limit but that of the queue), and for each: max, how many types, types...;
---       and queue, max for each queue in order
+--       and queue, max, how many expired ones at most (with rooms) for each queue in order
 -- REPLY now, more, next due or false, expired ones are left, how many were removed, unreadable {queue, body...},
 --       types of the runs that were cut off {...}, items...
 --       item: id, queue, body, head or false, type, group or false, attempt, startAt, queueAt, redrives, fence, lapses, crashes,
@@ -114,7 +114,7 @@ end
 even_when_full()
 local has_expired = sweep(step)
 if free_resumed(step) then more = 1 end
-for i = first_queue, #ARGV, 2 do
+for i = first_queue, #ARGV, 3 do
   local queue = ARGV[i]
   if reclaim(queue, step) then more = 1 end
   -- No fewer than asked for, so that one call can hand out that many.
@@ -229,9 +229,16 @@ local function first_of(heap)
   return nil
 end
 
+local function expired_of(queue, most)
+  return call('ZRANGEBYSCORE', EXPIRING .. queue, '-inf', '(' .. string.format('%.17g', now), 'LIMIT', 0, most)
+end
+
+-- Queues that may hold more expired items than their share let out.
+local piled = {}
+
 -- What has expired needs no room: who claims it ends it. What is paused is set aside. Yields how many were handed out.
-local function serve_expired(queue, wanted)
-  local members = call('ZRANGEBYSCORE', EXPIRING .. queue, '-inf', '(' .. string.format('%.17g', now), 'LIMIT', 0, wanted)
+local function serve_expired(queue, share)
+  local members = expired_of(queue, share)
   if #members == 0 then return 0 end
   local names, served = {}, 0
   for i = 1, #members do names[i] = string.sub(members[i], 13) end
@@ -260,8 +267,7 @@ local function serve_expired(queue, wanted)
     end
   end
   settle_records()
-  -- Nothing else of this queue is looked at then.
-  if served == wanted then more = 1 end
+  if served == share then piled[#piled + 1] = queue end
   return served
 end
 
@@ -322,10 +328,15 @@ local function serve(queue, wanted)
   end
 end
 
-for i = first_queue, #ARGV, 2 do
+for i = first_queue, #ARGV, 3 do
   local queue, wanted = ARGV[i], tonumber(ARGV[i + 1])
-  if wanted > 0 and rooms then wanted = wanted - serve_expired(queue, wanted) end
-  if wanted > 0 then serve(queue, wanted) end
+  local served = wanted > 0 and rooms and serve_expired(queue, tonumber(ARGV[i + 2])) or 0
+  if wanted > served then
+    serve(queue, wanted - served)
+  elseif served > 0 then
+    -- Nothing else of this queue is looked at.
+    more = 1
+  end
   local first = call('ZRANGE', LATER .. queue, 0, 0, 'WITHSCORES')
   if first[2] then
     local due = tonumber(first[2])
@@ -337,6 +348,9 @@ local bodies = many(BODIES, ids)
 for i = 1, #items do items[i][3] = bodies[i] end
 settle_groups()
 settle_records()
+for _, queue in ipairs(piled) do
+  if #expired_of(queue, 1) > 0 then more = 1 end
+end
 for key, named in pairs(used) do
   if call('EXISTS', key) == 0 then call('ZREM', PRIORITIES .. named[1], named[2]) end
 end

@@ -1,3 +1,4 @@
+import type { Envelope } from '../../../ports/item.js'
 import type { Room } from '../../../ports/ledger.js'
 import type { Effect } from '../../../ports/settlement.js'
 import { holds, present, same } from '../check.js'
@@ -169,8 +170,8 @@ export const roomClauses = clausesOn<LedgerBench>()({
     },
   },
   'ledger: what has expired is handed out whatever its type': {
-    law: 'With rooms, a ready item whose deadline has passed comes first and needs no room, by deadline and arrival, up to `max`; what is in time, due later or paused does not come.',
-    look: 'whether the claim asks its index of deadlines before it asks by type, and counts what it finds against `max` alone.',
+    law: 'With rooms, a ready item whose deadline has passed needs no room and comes by deadline and arrival, before what has room, up to its share of `max`; what is in time, due later or paused does not come.',
+    look: 'whether the claim asks its index of deadlines before it asks by type, and counts what it finds against its share and `max` alone.',
     needs,
     async run(bench) {
       const { ledger, time } = bench
@@ -189,12 +190,66 @@ export const roomClauses = clausesOn<LedgerBench>()({
       const rooms = [roomFor(1, 't')]
       await nothingToClaim(bench, 'before any deadline, with room for another type', { rooms: [roomFor(9, 'w')] })
       await time.pass(time.ms(10))
-      const reply = await claim(bench, { rooms, max: 2 })
-      same([ids(reply.items), reply.more], [['v:first', 'u:second'], true], 'taken with max 2, and `more`')
+      const reply = await claim(bench, { rooms: [], max: 8 })
+      same([ids(reply.items), reply.more], [['v:first', 'u:second'], true], 'taken with max 8 and no room, and `more`')
       same(await taken(bench, { rooms }), ['t:third', 'u:fourth', 't:1'], 'taken then: what expired took no room')
       const rest = await claim(bench, { rooms: [] })
       same([ids(rest.items), rest.more], [[], false], 'taken without any room, and `more`')
       same(await taken(bench, {}), ['u:in time', 'u:far'], 'taken without rooms: what kept its place')
+    },
+  },
+  'ledger: what has expired leaves room for live items': {
+    law: 'Of what has expired a claim with rooms takes at most a quarter of `max`, rounded up, so that live items come in the same claim; `more` holds while expired items are left.',
+    look: 'whether the look at the index of deadlines ends at `expiredShare`, and what follows it still asks by type.',
+    needs: [...needs, 'priority'],
+    async run(bench) {
+      const { ledger, time } = bench
+      const deadline = time.clock.now() + time.ms(2)
+      const put = (type: string, names: readonly string[], more: Partial<Envelope> = {}) =>
+        applied(
+          ledger,
+          names.map((name) => enqueue(bench, item(bench, `${type}:${name}`, { type, ...more }))),
+          `the enqueues of ${type}`,
+        )
+      const pile = Array.from({ length: 9 }, (_, i) => `${i}`)
+      await put('u', pile, { deadline, priority: 9 })
+      await put('t', ['1', '2', '3', '4'])
+      await put('v', ['late', 'later'], { deadline: deadline + time.ms(1) })
+      await put('v', ['live'], { priority: 1 })
+      await time.pass(time.ms(5))
+      const rooms = [roomFor(3, 't'), roomFor(2, 'v')]
+      const late = (...numbers: number[]) => numbers.map((n) => `u:${n}`)
+      const next = async (max: number) => {
+        const { items, more } = await claim(bench, { rooms, max })
+        return [ids(items), more]
+      }
+      same(await next(4), [[...late(0), 'v:live', 't:1', 't:2'], true], 'taken with max 4, and `more`')
+      same(
+        await next(5),
+        [[...late(1, 2), 't:3', 't:4', 'v:late'], true],
+        'taken with max 5: a type with room keeps its place',
+      )
+      same(await next(9), [[...late(3, 4, 5), 'v:later'], true], 'taken with max 9, and `more`')
+      same(await next(1), [late(6), true], 'taken with max 1, and `more`')
+      same(await next(8), [late(7, 8), false], 'the rest, and `more`')
+    },
+  },
+  'ledger: a body pushed by hand comes beside what has expired': {
+    law: 'A claim that makes a body of the plain queue an item takes no more than the share of expired items in all, and that item beside them.',
+    look: 'whether a claim that looks a second time, for what it has just adopted, begins its share anew.',
+    needs: [...needs, 'foreign bodies'],
+    async run(bench) {
+      const deadline = bench.time.clock.now() + bench.time.ms(2)
+      const pile = Array.from({ length: 9 }, (_, i) => item(bench, `u:${i}`, { type: 'u', deadline }))
+      await applied(
+        bench.ledger,
+        pile.map((one) => enqueue(bench, one)),
+        'the enqueues',
+      )
+      await bench.time.pass(bench.time.ms(5))
+      await bench.pushRaw(JSON.stringify(item(bench, 't:hand', { type: 't' })))
+      const { items, more } = await claim(bench, { rooms: [roomFor(3, 't')], max: 8 })
+      same([ids(items), more], [['u:0', 'u:1', 't:hand'], true], 'taken with max 8, and `more`')
     },
   },
   'ledger: what has expired stays while it is paused': {
