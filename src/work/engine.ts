@@ -147,7 +147,7 @@ export class Engine {
     await running
     // What handlers and schedules enqueued as they ended.
     await this.#s.handedIn('stop')
-    this.#waiting.sayLost()
+    this.#s.lost.say()
     this.#waiting.close()
     this.#holdProcess()
   }

@@ -163,6 +163,16 @@ describe.each(unreachable)('a program on %s whose backend cannot be reached', (k
   })
 })
 
+describe('a program that enqueues twice within a minute, and whose backend cannot be reached', () => {
+  it.each(['twice', 'twice, close'])('is told of the later losses as it ends: %s', async (story) => {
+    const { code, hasEnded, warnings } = await run('sqlite', join(temporaryFile(), 'no', 'directory.db'), story, 1)
+
+    expect({ code, hasEnded }).toEqual({ code: 0, hasEnded: true })
+    const lost = warnings.filter(({ warning }) => warning === 'MILLRACE_ENQUEUE_LOST')
+    expect(lost.map(({ message }) => message?.split(' ', 1)[0])).toEqual(['1', '100'])
+  })
+})
+
 describe.each(['postgres', 'redis'])('a program on %s whose server takes connections and does not answer', (kind) => {
   it('ends all the same, and says how many enqueues were given up', async () => {
     const port = await silentServer()

@@ -25,6 +25,12 @@ const work = createWork({ backend, work: [greet], autoStart: isWorking })
 
 if (isWorking) await work.enqueue(greet(0)).result()
 for (let i = 0; i < Number(count); i += 1) void work.enqueue(greet(i), { delay: 3_600_000 })
+if (story.includes('twice')) {
+  // Long enough for the first to be said.
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  for (let i = 0; i < 100; i += 1) void work.enqueue(greet(i))
+  await new Promise((resolve) => setTimeout(resolve, 500))
+}
 if (story.includes('stop')) await work.stop()
 if (story.includes('close')) await backend.close()
 say({ end: true })

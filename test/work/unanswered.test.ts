@@ -177,6 +177,56 @@ describe('enqueues that fail together', () => {
     expect(warn.mock.lastCall?.[0]).toMatch(/^5 enqueued items/)
   })
 
+  describe('within a minute of the first warning', () => {
+    async function lostTwice() {
+      const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+      onTestFinished(() => warn.mockRestore())
+      warn.mockClear()
+      let close!: () => Promise<void>
+      const { w, clock } = world('native', { work: [noop], autoStart: false, onError: undefined as never }, (ports) => {
+        close = () => (ports as Ports & { close(): Promise<void> }).close()
+        return broken(ports)
+      })
+      const enqueue = async (count: number) => {
+        for (let n = 0; n < count; n += 1) void w.enqueue(noop(null))
+        await clock.advance(10)
+      }
+      await enqueue(1)
+      await enqueue(100)
+      expect(warn).toHaveBeenCalledTimes(1)
+      return { warn, close, w }
+    }
+
+    it('are said by a close of the backend, those that fail while it waits included', async () => {
+      const { warn, close, w } = await lostTwice()
+      for (let n = 0; n < 7; n += 1) void w.enqueue(noop(null))
+      await close()
+
+      const said = warn.mock.calls.slice(1).map(([text]) => Number(/^\d+/.exec(String(text))?.[0]))
+      expect(said.reduce((sum, count) => sum + count, 0)).toBe(107)
+    })
+
+    it('are said when the process exits, by one listener for all systems, which is gone once they are said', async () => {
+      const before = process.listeners('exit')
+      const systems = [await lostTwice(), await lostTwice(), await lostTwice()]
+      const added = process.listeners('exit').filter((listener) => !before.includes(listener))
+      expect(added).toHaveLength(1)
+
+      const emit = vi.spyOn(process, 'emit').mockImplementation(() => true)
+      for (const listener of added) listener.call(process, 0)
+      const heard = emit.mock.calls.map(([, warning]) => warning)
+      emit.mockRestore()
+
+      expect(heard).toHaveLength(systems.length)
+      expect(heard[0]).toMatchObject({
+        name: 'MillraceWarning',
+        code: 'MILLRACE_ENQUEUE_LOST',
+        message: expect.stringMatching(/^100 enqueued items were not accepted.*the disk is full$/),
+      })
+      expect(process.listeners('exit')).toEqual(before)
+    })
+  })
+
   it('are not a warning where a caller awaits them', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
     onTestFinished(() => warn.mockRestore())
