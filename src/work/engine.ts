@@ -60,9 +60,9 @@ export class Engine {
     return this.#waiting.handle(this.#submitter.submit(work, options), this.#accepted)
   }
 
-  /** Has `stop` and `close` wait for enqueues that are still to be made. */
-  waitFor(enqueues: Promise<unknown>): void {
-    this.#waiting.waitFor(enqueues)
+  /** Has `stop` and `close` wait for enqueues that are still to be made: for so many as `count` says. */
+  waitFor(enqueues: Promise<unknown>, count: () => number): void {
+    this.#waiting.waitFor(enqueues, count)
   }
 
   /** Backpressure for callers who enqueue in bulk: undefined where there is room, otherwise what to await first. */

@@ -61,9 +61,9 @@ export class Waiting implements HandleServices {
     return handle
   }
 
-  /** Whoever stops or closes meanwhile waits for this, too. */
-  waitFor(enqueues: Promise<unknown>): void {
-    this.#s.unanswered.wait(enqueues)
+  /** A stop or a close meanwhile waits for this, too. `count`: how many enqueues are still to be made. */
+  waitFor(enqueues: Promise<unknown>, count: () => number): void {
+    this.#s.unanswered.wait(enqueues, count)
     const answered = () => this.#answered(enqueues)
     enqueues.then(answered, answered)
   }
