@@ -23,3 +23,11 @@ class Callbacks {
 
 /** Calls this when the process exits, however it came to that. Nothing asynchronous happens any more then. */
 export const onExit = new Callbacks('exit').add
+
+/** Calls this when nothing keeps the process alive any more. Not on `process.exit`, nor after an error that ends the process. */
+export const onBeforeExit = new Callbacks('beforeExit').add
+
+/** A process warning while the process exits: `process.emitWarning` waits for the next tick, which does not come any more. */
+export function warnAtExit(text: string, code: string): void {
+  process.emit('warning', Object.assign(new Error(text), { name: 'MillraceWarning', code }))
+}

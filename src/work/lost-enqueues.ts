@@ -1,12 +1,11 @@
 import type { Clock } from '../core/clock.js'
 import { errorMessage } from '../core/error-text.js'
-import { onExit } from '../core/process-end.js'
+import { onExit, warnAtExit } from '../core/process-end.js'
 import { peekString } from '../core/safe-read.js'
 import { hidePasswords } from '../core/secrets.js'
 import type { Ms } from '../core/time.js'
 import type { WaitBeforeClose } from '../ports/before-close.js'
 
-const TYPE = 'MillraceWarning'
 const CODE = 'MILLRACE_ENQUEUE_LOST'
 
 /** How long failures are gathered while others may follow. */
@@ -45,7 +44,7 @@ export class LostEnqueues {
   /** Says what has been gathered, now. */
   say(): void {
     const warning = this.#taken()
-    if (warning !== undefined) process.emitWarning(warning, { type: TYPE, code: CODE })
+    if (warning !== undefined) process.emitWarning(warning, { type: 'MillraceWarning', code: CODE })
   }
 
   /** Says it later, or sooner if the backend closes or the process exits before that. */
@@ -61,10 +60,9 @@ export class LostEnqueues {
     }
   }
 
-  /** `process.emitWarning` waits for the next tick, which does not come any more. */
   #sayAtExit(): void {
     const warning = this.#taken()
-    if (warning !== undefined) process.emit('warning', Object.assign(new Error(warning), { name: TYPE, code: CODE }))
+    if (warning !== undefined) warnAtExit(warning, CODE)
   }
 
   /** The text of the warning that is due. What it tells counts as said. */

@@ -21,8 +21,11 @@ const backends = {
 const backend = backends[kind as keyof typeof backends]()
 const greet = defineWork('greet', (_: number, ctx) => ctx.void())
 const isWorking = story.includes('work')
-const work = createWork({ backend, work: [greet], autoStart: isWorking })
+const isIdle = story.includes('idle')
+const alive = story.includes('alive: false') ? { keepAlive: false } : {}
+const work = createWork({ backend, work: [greet], autoStart: isWorking || isIdle, ...alive })
 
+if (story.includes('before exit')) process.once('beforeExit', () => void work.stop())
 if (isWorking) await work.enqueue(greet(0)).result()
 for (let i = 0; i < Number(count); i += 1) void work.enqueue(greet(i), { delay: 3_600_000 })
 if (story.includes('twice')) {
@@ -34,3 +37,4 @@ if (story.includes('twice')) {
 if (story.includes('stop')) await work.stop()
 if (story.includes('close')) await backend.close()
 say({ end: true })
+if (story.includes('process.exit')) process.exit()
