@@ -6,7 +6,7 @@ import { hidePasswords } from './secrets.js'
 /** How many different troubles are remembered: messages may contain anything, and memory has an end. */
 const MOST_REMEMBERED = 200
 
-const said = new Set<string>()
+type Warn = (code: string, error: unknown, listener: string) => void
 
 /**
  * Emits a process warning for an error that has no listener. The same trouble is said once in a process, by whichever part meets
@@ -16,17 +16,37 @@ const said = new Set<string>()
  * @param code the code of the warning, which begins with `MILLRACE_`
  * @param listener the option that hears every error instead, such as `createWork({ onError })`
  */
-export function warnOnce(code: string, error: unknown, listener: string): void {
-  const keys = causeChain(error).map(keyOf)
-  const isSaid = keys.some((key) => said.has(key)) || said.size >= MOST_REMEMBERED
-  for (const key of keys) if (said.size < MOST_REMEMBERED) said.add(key)
-  if (isSaid) return
+export const warnOnce: Warn = onceWarner(MOST_REMEMBERED)
+
+/** The same for an error that is said each time. */
+export function warn(code: string, error: unknown, listener: string): void {
+  emit(code, error, `${listener} hears every error.`)
+}
+
+/** One that remembers so many. The first error beyond them is said together with the fact that it is the last one. */
+export function onceWarner(mostRemembered: number): Warn {
+  const said = new Set<string>()
+  let isOver = false
+  return (code, error, listener) => {
+    const keys = causeChain(error).map(keyOf)
+    if (isOver || keys.some((key) => said.has(key))) return remember(keys)
+    isOver = said.size >= mostRemembered
+    remember(keys)
+    const before = isOver
+      ? `This process has met ${mostRemembered} different errors, and gives no further warnings of new ones.`
+      : 'Said once.'
+    emit(code, error, `${before} ${listener} hears every error.`)
+  }
+
+  function remember(keys: readonly string[]): void {
+    for (const key of keys) if (said.size < mostRemembered) said.add(key)
+  }
+}
+
+function emit(code: string, error: unknown, note: string): void {
   const own = peekString(error, 'code')
   const text = hidePasswords(errorMessage(error))
-  process.emitWarning(`${own === undefined ? '' : `${own}: `}${text} (Said once. ${listener} hears every error.)`, {
-    type: 'MillraceWarning',
-    code,
-  })
+  process.emitWarning(`${own === undefined ? '' : `${own}: `}${text} (${note})`, { type: 'MillraceWarning', code })
 }
 
 /** Durations differ from one time to the next, and make no other trouble of it. */

@@ -1,6 +1,8 @@
 import type { Clock } from '../core/clock.js'
 import type { Metrics } from '../core/metrics.js'
+import { OptionTypeError } from '../core/options.js'
 import { retry } from '../core/retry.js'
+import { peek } from '../core/safe-read.js'
 import type { StatValue } from '../core/stat.js'
 import type { PausedNames } from '../ports/ledger.js'
 import { ledgerOf } from '../ports/native.js'
@@ -128,16 +130,19 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
     if (builder === undefined) throw new UnknownTypeError(first, registry.types)
     return engine.enqueue(builder(second), third)
   }
-  const enqueueMany = (works: readonly Work[], each?: WorkInstanceOptions) => {
-    const enqueued = enqueueAll(works, each)
-    engine.waitFor(enqueued)
+  const enqueueMany = async (given: Iterable<Work>, each?: WorkInstanceOptions): Promise<readonly Handle[]> => {
+    if (!isIterable(given)) throw new OptionTypeError('enqueueMany(works)', 'a list of works', given)
+    // A copy: it is looked through several times, and what becomes of the caller's list meanwhile changes nothing.
+    const works = [...given]
+    const handles: Handle[] = []
+    const enqueued = enqueueAll(works, handles, each)
+    engine.waitFor(enqueued, () => works.length - handles.length)
     return enqueued
   }
-  const enqueueAll = async (works: readonly Work[], each?: WorkInstanceOptions) => {
+  const enqueueAll = async (works: readonly Work[], handles: Handle[], each?: WorkInstanceOptions) => {
     // All or none: what is no work is found before the first is sent.
     for (const work of works) checkWork(work)
     if (works.length > 1) await engine.checkInputs(works)
-    const handles: Handle[] = []
     let unanswered: Promise<unknown>[] = []
     const mostUnanswered = Math.min(MOST_UNANSWERED, Math.ceil(o.maxUnsent / 2))
     for (const work of works) {
@@ -180,6 +185,10 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
     backend,
     capabilities,
   }) as unknown as WorkSystem<Defs>
+}
+
+function isIterable(given: unknown): given is Iterable<unknown> {
+  return typeof peek(given, Symbol.iterator) === 'function'
 }
 
 const said = new Set<string>()

@@ -21,6 +21,7 @@ import { Shared } from './shared.js'
 import { stateOf, statesOf } from './states.js'
 import { Submitter } from './submitter.js'
 import type { ResolvedSystemOptions } from './system-options.js'
+import { watchUnused, workWasTaken } from './unused-worker.js'
 import { Waiting } from './waiting.js'
 import type { ListFilter, Work, WorkInstanceOptions, WorkState } from './work.js'
 import { WorkLoop } from './work-loop.js'
@@ -41,6 +42,8 @@ export class Engine {
   #stopping: Promise<void> | undefined
   #hold: (() => void) | undefined
   #isWanted = false
+  #wasStarted = false
+  #endWatch: (() => void) | undefined
 
   constructor(o: ResolvedSystemOptions, ports: Ports, opened: OpenedLedger, registry: Registry) {
     this.#s = new Shared(o, ports, opened, registry)
@@ -50,7 +53,10 @@ export class Engine {
       settled: (delivery, settling) => this.#settled(delivery, settling),
       endedUnrun: (view, error, closed) => this.#endedUnrun(view, 'unroutable', error, closed),
       closed: (group) => this.#closed(group),
-      moved: () => this.#holdProcess(),
+      moved: () => {
+        if (this.#s.recorder.active.size > 0) workWasTaken()
+        this.#holdProcess()
+      },
     })
     this.#schedules = new Schedules(this.#s, this.#accepted)
     this.#submitter = new Submitter(this.#s, (...held) => this.#loop.runDirectly(...held))
@@ -60,9 +66,9 @@ export class Engine {
     return this.#waiting.handle(this.#submitter.submit(work, options), this.#accepted)
   }
 
-  /** Has `stop` and `close` wait for enqueues that are still to be made. */
-  waitFor(enqueues: Promise<unknown>): void {
-    this.#waiting.waitFor(enqueues)
+  /** Has `stop` and `close` wait for enqueues that are still to be made: for so many as `count` says. */
+  waitFor(enqueues: Promise<unknown>, count: () => number): void {
+    this.#waiting.waitFor(enqueues, count)
   }
 
   /** Backpressure for callers who enqueue in bulk: undefined where there is room, otherwise what to await first. */
@@ -87,10 +93,13 @@ export class Engine {
     this.#schedules.start()
     this.#running = this.#loop.run().catch((error) => this.#s.failed(error, 'queue'))
     this.#holdProcess()
+    if (!this.#wasStarted) this.#watchUnused()
+    this.#wasStarted = true
   }
 
   stop(): Promise<void> {
     this.#isWanted = false
+    this.#endWatch?.()
     this.#stopping ??= this.#stop().finally(() => {
       this.#stopping = undefined
       if (this.#isWanted) this.start()
@@ -147,7 +156,7 @@ export class Engine {
     await running
     // What handlers and schedules enqueued as they ended.
     await this.#s.handedIn('stop')
-    this.#waiting.sayLost()
+    this.#s.lost.say()
     this.#waiting.close()
     this.#holdProcess()
   }
@@ -230,6 +239,14 @@ export class Engine {
   }
 
   readonly #accepted = (): void => this.#holdProcess()
+
+  /** Where work outlives the process, others may have enqueued it, and a process that ends at once has missed it. */
+  #watchUnused(): void {
+    const { o, ledger, registry } = this.#s
+    const isDurable = ledger.unfinished === undefined
+    if (o.clock.isReal !== true || o.given.keepAlive !== undefined || !isDurable || registry.types.length === 0) return
+    this.#endWatch = watchUnused(registry.types)
+  }
 
   /** The process stays while something runs, or while it owes what would die with it (`Ledger.unfinished`). */
   #holdProcess(): void {

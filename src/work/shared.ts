@@ -16,6 +16,7 @@ import { isClosedBackend } from './closed-backend.js'
 import { Tracing } from './controls/tracing.js'
 import { Doers } from './doers.js'
 import { HeldRoom } from './held-room.js'
+import { LostEnqueues } from './lost-enqueues.js'
 import { Lending } from './place.js'
 import { Recorder } from './recorder.js'
 import type { Registry } from './registry.js'
@@ -74,6 +75,8 @@ export class Shared {
   /** How many batches have left: what was added before the last one can no longer be changed. */
   batches = 0
   readonly unanswered: Unanswered
+  /** Enqueues that failed, while no caller awaited them and no listener hears errors. */
+  readonly lost: LostEnqueues
   readonly #known: KnownStates | undefined
   #isCommitReported = false
   readonly #time: BackendTime
@@ -141,6 +144,7 @@ export class Shared {
       },
     })
     this.unanswered = new Unanswered(o.clock, () => this.#holdHandedIn(opened))
+    this.lost = new LostEnqueues(o.clock, opened.beforeClose)
     this.recorder = new Recorder(o, registry)
     this.tracing = new Tracing(o.given.tracer)
     this.#known = opened.ledger.inspect === undefined ? new KnownStates(o.maxStates) : undefined
@@ -212,6 +216,8 @@ export class Shared {
     const ms = handedInPatienceMs(this.o.stopDrain)
     const count = await this.unanswered.settled(ms)
     if (count > 0) this.failed(new UnansweredError(count, ms, by), 'queue')
+    // Also those that failed while they were waited for. A stop says them when it has waited for the last ones.
+    if (by === 'close') this.lost.say()
   }
 
   /** Neither the end of the program nor a close of the backend is to overtake what was handed in. */

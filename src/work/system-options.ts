@@ -16,11 +16,12 @@ import {
 import { type RetryOptions, resolveRetryOptions } from '../core/retry.js'
 import { tell } from '../core/tell.js'
 import type { Ms } from '../core/time.js'
-import { warnOnce } from '../core/warn-once.js'
+import { warn, warnOnce } from '../core/warn-once.js'
 import type { Backend, PubSub, Queue, Store } from '../ports/ports.js'
 import { isClosedBackend } from './closed-backend.js'
 import type { WorkEvent } from './events.js'
 import type { Retention } from './settle.js'
+import { UnansweredError } from './unanswered.js'
 import type { AnyWorkBuilder, WorkRetry, WorkState } from './work.js'
 import { checkDoer, checkRetry, concurrencyOption, type FailureClassifier } from './work-options.js'
 
@@ -93,7 +94,7 @@ export interface WorkSystemOptions {
   readonly onEvent?: (event: WorkEvent) => void
   /**
    * Hears of errors that are not a job's own failure. Without it each of them is a process warning, once
-   * (`MILLRACE_WORK_ERROR`), and so are enqueues that failed and were not awaited, with their number (`MILLRACE_ENQUEUE_LOST`).
+   * (`MILLRACE_WORK_ERROR`; `ENQUEUES_UNANSWERED` each time), and so are enqueues that failed and were not awaited, with their number (`MILLRACE_ENQUEUE_LOST`).
    */
   readonly onError?: (error: unknown, phase: ErrorPhase) => void
   readonly onBacklog?: (info: WorkBacklogInfo) => void
@@ -246,7 +247,10 @@ function reporter(onError: WorkSystemOptions['onError']): ResolvedSystemOptions[
   if (onError !== undefined) return (error, phase) => tell(() => onError(error, phase))
   return (error) => {
     // Whoever closed the backend knows.
-    if (!isClosedBackend(error)) warnOnce('MILLRACE_WORK_ERROR', error, 'createWork({ onError })')
+    if (isClosedBackend(error)) return
+    // Each of these is another loss, though it may read like the one before.
+    const say = error instanceof UnansweredError ? warn : warnOnce
+    say('MILLRACE_WORK_ERROR', error, 'createWork({ onError })')
   }
 }
 

@@ -23,12 +23,15 @@ export class UnansweredError extends MillraceError {
   }
 }
 
+const one = () => 1
+
 /** Enqueues that were handed in and have not been answered by the backend. */
 export class Unanswered {
   readonly #clock: Clock
   readonly #hold: () => () => void
   readonly #byId = new Map<string, Promise<unknown>>()
-  readonly #answers = new Set<Promise<unknown>>()
+  /** What is waited for, and for how many enqueues each of them stands just now. */
+  readonly #answers = new Map<Promise<unknown>, () => number>()
   #letGo: (() => void) | undefined
 
   /** `hold` is called when there is something to wait for; what it returns, when there is nothing left. */
@@ -53,12 +56,12 @@ export class Unanswered {
 
   add(id: string, answer: Promise<unknown>): void {
     this.#byId.set(id, answer)
-    this.wait(answer)
+    this.wait(answer, one)
   }
 
   /** Waits for more than one enqueue: for those that an `enqueueMany` has still to make. */
-  wait(answer: Promise<unknown>): void {
-    this.#answers.add(answer)
+  wait(answer: Promise<unknown>, count: () => number): void {
+    this.#answers.set(answer, count)
     this.#letGo ??= this.#hold()
   }
 
@@ -73,13 +76,16 @@ export class Unanswered {
 
   /** Waits for what was handed in so far, no longer than this. Yields how many were given up: they are not waited for again. */
   async settled(ms: Ms): Promise<number> {
-    const open = [...this.#answers]
+    const open = [...this.#answers.keys()]
     if (open.length === 0) return 0
     const patience = new AbortController()
     await Promise.race([Promise.allSettled(open), this.#clock.sleep(ms, patience.signal).catch(() => undefined)])
     patience.abort()
-    const left = open.filter((answer) => this.#answers.has(answer))
-    for (const answer of left) this.answered(answer)
-    return left.length
+    let count = 0
+    for (const answer of open) {
+      count += this.#answers.get(answer)?.() ?? 0
+      this.answered(answer)
+    }
+    return count
   }
 }

@@ -1,7 +1,6 @@
 import { BufferFullError } from '../ports/group-commit.js'
 import type { Controls } from './controls/controls.js'
 import { Handle, type HandleServices } from './handle.js'
-import { LostEnqueues } from './lost-enqueues.js'
 import { Orphans } from './orphans.js'
 import { lendingPlace } from './place.js'
 import type { Shared } from './shared.js'
@@ -19,13 +18,11 @@ export class Waiting implements HandleServices {
   readonly controls: Controls
   #isFullTold = false
   #lastTold: unknown
-  readonly #lost: LostEnqueues
 
   constructor(shared: Shared, controls: Controls) {
     this.#s = shared
     this.controls = controls
     const { o, ledger, ports, worker } = shared
-    this.#lost = new LostEnqueues(o.clock)
     this.#waiters = new Waiters({
       ledger,
       clock: o.clock,
@@ -65,28 +62,23 @@ export class Waiting implements HandleServices {
     return handle
   }
 
-  /** Whoever stops or closes meanwhile waits for this, too. */
-  waitFor(enqueues: Promise<unknown>): void {
-    this.#s.unanswered.wait(enqueues)
+  /** A stop or a close meanwhile waits for this, too. `count`: how many enqueues are still to be made. */
+  waitFor(enqueues: Promise<unknown>, count: () => number): void {
+    this.#s.unanswered.wait(enqueues, count)
     const answered = () => this.#answered(enqueues)
     enqueues.then(answered, answered)
   }
 
-  /** Says what was lost and not said yet. */
-  sayLost(): void {
-    this.#lost.say()
-  }
-
   #answered(answer: Promise<unknown>, id?: string): void {
-    const { unanswered } = this.#s
+    const { unanswered, lost } = this.#s
     unanswered.answered(answer, id)
-    if (unanswered.isEmpty) this.#lost.settled()
+    if (unanswered.isEmpty) lost.settled()
   }
 
   /** `isWaitedFor`: it was not given up by a stop, which has said so. */
   #failed(error: unknown, isWaitedFor: boolean): void {
     if (this.#s.o.given.onError === undefined) {
-      if (isWaitedFor) this.#lost.add(error)
+      if (isWaitedFor) this.#s.lost.add(error)
     } else if (!this.#isToldAlready(error)) this.#s.failed(error, 'queue')
   }
 

@@ -118,6 +118,26 @@ describe.each(served)('a worker on %s that has stopped', (kind, address) => {
   })
 })
 
+describe.each(served)('a worker on %s that ends with its process', (kind, address) => {
+  it('is warned of if it ran nothing and was not stopped', async () => {
+    const { code, hasEnded, warnings } = await run(kind, await address(), 'idle')
+
+    expect({ code, hasEnded }).toEqual({ code: 0, hasEnded: true })
+    expect(warnings).toEqual([
+      { warning: 'MILLRACE_WORKER_EXITED', message: expect.stringMatching(/"greet".*keepAlive: true/) },
+    ])
+  })
+})
+
+describe('a worker that ends with its process', () => {
+  it.each(['work', 'idle, stop', 'idle, ended before exit', 'idle, alive: false', 'idle, process.exit'])(
+    'is not warned of where that was meant: %s',
+    async (story) => {
+      expect(await run('sqlite', temporaryFile(), story)).toEqual({ code: 0, hasEnded: true, warnings: [] })
+    },
+  )
+})
+
 /** Takes connections and never says a word. */
 async function silentServer(): Promise<number> {
   const sockets = new Set<Socket>()
@@ -160,6 +180,16 @@ describe.each(unreachable)('a program on %s whose backend cannot be reached', (k
     expect(new Set(codes).size).toBe(codes.length)
     expect(warnings.some(({ message = '' }) => message.includes(reason))).toBe(true)
     expect(warnings.some(({ message = '' }) => message.includes('17 enqueue'))).toBe(true)
+  })
+})
+
+describe('a program that enqueues twice within a minute, and whose backend cannot be reached', () => {
+  it.each(['twice', 'twice, close'])('is told of the later losses as it ends: %s', async (story) => {
+    const { code, hasEnded, warnings } = await run('sqlite', join(temporaryFile(), 'no', 'directory.db'), story, 1)
+
+    expect({ code, hasEnded }).toEqual({ code: 0, hasEnded: true })
+    const lost = warnings.filter(({ warning }) => warning === 'MILLRACE_ENQUEUE_LOST')
+    expect(lost.map(({ message }) => message?.split(' ', 1)[0])).toEqual(['1', '100'])
   })
 })
 

@@ -21,10 +21,20 @@ const backends = {
 const backend = backends[kind as keyof typeof backends]()
 const greet = defineWork('greet', (_: number, ctx) => ctx.void())
 const isWorking = story.includes('work')
-const work = createWork({ backend, work: [greet], autoStart: isWorking })
+const isIdle = story.includes('idle')
+const alive = story.includes('alive: false') ? { keepAlive: false } : {}
+const work = createWork({ backend, work: [greet], autoStart: isWorking || isIdle, ...alive })
 
+if (story.includes('before exit')) process.once('beforeExit', () => void work.stop())
 if (isWorking) await work.enqueue(greet(0)).result()
 for (let i = 0; i < Number(count); i += 1) void work.enqueue(greet(i), { delay: 3_600_000 })
+if (story.includes('twice')) {
+  // Long enough for the first to be said.
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  for (let i = 0; i < 100; i += 1) void work.enqueue(greet(i))
+  await new Promise((resolve) => setTimeout(resolve, 500))
+}
 if (story.includes('stop')) await work.stop()
 if (story.includes('close')) await backend.close()
 say({ end: true })
+if (story.includes('process.exit')) process.exit()

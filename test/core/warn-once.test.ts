@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { MillraceError } from '../../src/core/error.js'
-import { warnOnce } from '../../src/core/warn-once.js'
+import { onceWarner, warnOnce } from '../../src/core/warn-once.js'
 
 function warnings(): () => readonly string[] {
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
@@ -34,5 +34,16 @@ describe('an error without a listener', () => {
     say(new Error('cannot reach postgres://app:secret@db/shop'))
 
     expect(said()[0]).not.toContain('secret')
+  })
+
+  it('is the last one that is said when too many are remembered, and says so', () => {
+    const said = warnings()
+    const warn = onceWarner(3)
+    for (let n = 1; n <= 10; n += 1) warn('MILLRACE_TEST', new Error(`trouble ${n}`), 'an option')
+
+    expect(said()).toHaveLength(4)
+    expect(said()[3]).toBe(
+      'trouble 4 (This process has met 3 different errors, and gives no further warnings of new ones. an option hears every error.)',
+    )
   })
 })

@@ -140,6 +140,71 @@ describe('enqueues that are never answered', () => {
   })
 })
 
+describe('enqueues that are never answered, of systems without onError', () => {
+  const silent = (ports: Ports) => committing(ports, () => () => NEVER)
+  const options = { work: [noop], autoStart: false, visibility: 30_000, onError: undefined as never }
+
+  function warned() {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+    onTestFinished(() => warn.mockRestore())
+    return () => warn.mock.calls.map(([text]) => String(text)).filter((text) => text.startsWith('ENQUEUES_UNANSWERED'))
+  }
+
+  it('are a process warning for each system, though they read the same', async () => {
+    const said = warned()
+    for (let n = 0; n < 2; n += 1) {
+      const { w, clock } = world('native', options, silent)
+      void w.enqueue(noop(null))
+      void w.enqueue(noop(null))
+      const stopping = w.stop()
+      await clock.advance(5_000)
+      await stopping
+    }
+
+    expect(said()).toHaveLength(2)
+  })
+
+  it.each([
+    { name: 'a list', some: (count: number) => Array.from({ length: count }, () => noop(null)) },
+    { name: 'a set', some: (count: number) => new Set(Array.from({ length: count }, () => noop(null))) },
+    {
+      name: 'a generator',
+      *some(count: number) {
+        for (let n = 0; n < count; n += 1) yield noop(null)
+      },
+    },
+  ])('are counted with those that an enqueueMany has still to make: $name', async ({ some }) => {
+    const said = warned()
+    const { w, clock } = world('native', options, silent)
+    void w.enqueueMany(some(5_000) as never).catch(() => undefined)
+    void w.enqueue(noop(null))
+    await clock.advance(10)
+    const stopping = w.stop()
+    await clock.advance(5_000)
+    await stopping
+
+    expect(said()).toEqual([expect.stringContaining('did not answer 5001 enqueues within')])
+  })
+})
+
+describe('enqueueMany', () => {
+  it('refuses what is no list of works', async () => {
+    const { w } = world('native', { work: [noop], autoStart: false })
+
+    for (const works of [undefined, null, 5, {}])
+      await expect(w.enqueueMany(works as never)).rejects.toMatchObject({ code: 'BAD_OPTION' })
+  })
+
+  it('takes a list as it is when it is called', async () => {
+    const { w, until } = world('native', { work: [noop], autoStart: false })
+    const works = [noop(null), noop(null)]
+    const enqueued = w.enqueueMany(works)
+    works.length = 0
+
+    expect(await until(enqueued)).toHaveLength(2)
+  })
+})
+
 describe('enqueues that fail together', () => {
   const broken = (ports: Ports) =>
     committing(ports, () => async () => {
@@ -175,6 +240,57 @@ describe('enqueues that fail together', () => {
     await clock.advance(60_000)
     expect(warn).toHaveBeenCalledTimes(2)
     expect(warn.mock.lastCall?.[0]).toMatch(/^5 enqueued items/)
+  })
+
+  describe('within a minute of the first warning', () => {
+    async function lostTwice() {
+      const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+      onTestFinished(() => warn.mockRestore())
+      warn.mockClear()
+      let close!: () => Promise<void>
+      const { w, clock } = world('native', { work: [noop], autoStart: false, onError: undefined as never }, (ports) => {
+        close = () => (ports as Ports & { close(): Promise<void> }).close()
+        return broken(ports)
+      })
+      const enqueue = async (count: number) => {
+        for (let n = 0; n < count; n += 1) void w.enqueue(noop(null))
+        await clock.advance(10)
+      }
+      await enqueue(1)
+      await enqueue(100)
+      expect(warn).toHaveBeenCalledTimes(1)
+      return { warn, close, w }
+    }
+
+    it('are said by a close of the backend, those that fail while it waits included', async () => {
+      const { warn, close, w } = await lostTwice()
+      for (let n = 0; n < 7; n += 1) void w.enqueue(noop(null))
+      await close()
+
+      const said = warn.mock.calls.slice(1).map(([text]) => Number(/^\d+/.exec(String(text))?.[0]))
+      expect(said.reduce((sum, count) => sum + count, 0)).toBe(107)
+    })
+
+    it('are said when the process exits, by one listener for all systems, which is gone once they are said', async () => {
+      const before = process.listeners('exit')
+      const systems = [await lostTwice(), await lostTwice(), await lostTwice()]
+      const added = process.listeners('exit').filter((listener) => !before.includes(listener))
+      expect(added).toHaveLength(1)
+
+      const emit = vi.spyOn(process, 'emit').mockImplementation((() => true) as never)
+      for (const listener of added) listener.call(process, 0)
+      const calls = emit.mock.calls as readonly (readonly unknown[])[]
+      const heard = calls.filter(([event]) => event === 'warning').map(([, warning]) => warning)
+      emit.mockRestore()
+
+      expect(heard).toHaveLength(systems.length)
+      expect(heard[0]).toMatchObject({
+        name: 'MillraceWarning',
+        code: 'MILLRACE_ENQUEUE_LOST',
+        message: expect.stringMatching(/^100 enqueued items were not accepted.*the disk is full$/),
+      })
+      expect(process.listeners('exit')).toEqual(before)
+    })
   })
 
   it('are not a warning where a caller awaits them', async () => {

@@ -1,10 +1,21 @@
 import { type Clock, systemClock } from '../../core/clock.js'
 import { keepAlive } from '../../core/keep-alive.js'
 import type { Ms } from '../../core/time.js'
-import { isContention, isPoolerError, PostgresClosedError, sqlStateOf } from './errors.js'
+import {
+  isContention,
+  isNotSent,
+  isOfProgram,
+  isPoolEnded,
+  isPoolerError,
+  isReplyLost,
+  PostgresClosedError,
+  PostgresReplyLostError,
+  PostgresUnreachableError,
+  sqlStateOf,
+} from './errors.js'
 import { Listener } from './listener.js'
 import { OpenClients } from './open-clients.js'
-import { type PgClientLike, type PgPoolLike, pgLibrary } from './pg-library.js'
+import { type PgClientLike, type PgPoolLike, type PgQuery, pgLibrary } from './pg-library.js'
 import type { Queryable, Row, Statement } from './statement.js'
 
 const READ_ONLY = '25006'
@@ -39,8 +50,9 @@ export interface PostgresDriverOptions {
 /**
  * Statements, transactions and notifications over `pg`. Nothing connects before it is first used.
  *
- * A statement that fails because its connection broke rejects: whether it happened is for the caller to find out. What the
- * server itself undid (deadlock, serialization) is repeated here.
+ * A statement that fails because its connection broke rejects with `OUTCOME_UNKNOWN`: whether it happened is for the caller to find
+ * out. One that found no connection rejects with `POSTGRES_UNREACHABLE`, and with `CLOSED` after a close. What the server itself undid
+ * (deadlock, serialization) is repeated here.
  */
 export class PostgresDriver implements Queryable {
   readonly #options: PostgresDriverOptions
@@ -91,10 +103,10 @@ export class PostgresDriver implements Queryable {
   async transaction<T>(run: (tx: Queryable) => Promise<T>): Promise<T> {
     return this.#repeated(() =>
       this.#withClient(async (client) => {
-        await client.query({ text: 'begin' })
+        await this.#ask(client, { text: 'begin' })
         try {
-          const result = await run({ query: (statement) => queryOn(client, { ...statement, name: '' }) })
-          await client.query({ text: 'commit' })
+          const result = await run({ query: (statement) => this.#queryOn(client, { ...statement, name: '' }) })
+          await this.#ask(client, { text: 'commit' })
           return result
         } catch (error) {
           // On a broken connection the server has rolled back already; the first error is the one to tell.
@@ -158,7 +170,7 @@ export class PostgresDriver implements Queryable {
     if (this.#isClosed) throw new PostgresClosedError()
     this.#pool ??= this.#open()
     const pool = await this.#pool
-    const client = heard(await pool.connect())
+    const client = heard(await this.#connected(() => pool.connect()))
     try {
       const result = await use(client)
       client.release?.()
@@ -172,7 +184,41 @@ export class PostgresDriver implements Queryable {
   }
 
   async #send<R extends Row>(client: PgClientLike, statement: Statement): Promise<R[]> {
-    return queryOn<R>(client, this.#prepare ? statement : { ...statement, name: '' })
+    return this.#queryOn<R>(client, this.#prepare ? statement : { ...statement, name: '' })
+  }
+
+  /** Runs one statement on a client of `pg`. A statement without a name has no plan kept for it. */
+  async #queryOn<R extends Row>(client: PgClientLike, { name, text, values }: Statement): Promise<R[]> {
+    const { rows } = await this.#ask(client, {
+      ...(name === '' ? {} : { name }),
+      text,
+      // Copied, because `pg` wants a list that it may write to.
+      ...(values === undefined ? {} : { values: [...values] }),
+      rowMode: 'array',
+    })
+    // Several statements at once have several results, and nobody asks for them.
+    return (rows ?? []) as R[]
+  }
+
+  async #ask(client: PgClientLike, query: PgQuery): ReturnType<PgClientLike['query']> {
+    try {
+      return await client.query(query)
+    } catch (error) {
+      if (!isReplyLost(error)) throw error
+      if (this.#isClosed) throw new PostgresClosedError(error)
+      throw isNotSent(error)
+        ? new PostgresUnreachableError(error)
+        : new PostgresReplyLostError(query.name ?? 'a statement', error)
+    }
+  }
+
+  async #connected<T>(connect: () => Promise<T>): Promise<T> {
+    try {
+      return await connect()
+    } catch (error) {
+      if (isOfProgram(error)) throw error
+      throw this.#isClosed || isPoolEnded(error) ? new PostgresClosedError(error) : new PostgresUnreachableError(error)
+    }
   }
 
   async #open(): Promise<PgPoolLike> {
@@ -205,10 +251,10 @@ export class PostgresDriver implements Queryable {
     } else if (isPgPool(pool)) {
       const Client = this.#clients.remembered(pool.Client, {})
       client = new Client({ ...settingsOf(pool), ...TIMED })
-    } else return await (pool as PgPoolLike).connect()
+    } else return await this.#connected(() => (pool as PgPoolLike).connect())
     // Before it connects: an error that nobody hears would end the process.
     client.on('error', () => undefined)
-    await client.connect?.()
+    await this.#connected(async () => client.connect?.())
     client.unref?.()
     return client
   }
@@ -256,22 +302,6 @@ function heard(client: PgClientLike): PgClientLike {
   heardClients.add(client)
   client.on('error', () => undefined)
   return client
-}
-
-/** Runs one statement on a client of `pg`. A statement without a name has no plan kept for it. */
-async function queryOn<R extends Row>(
-  client: Pick<PgClientLike, 'query'>,
-  { name, text, values }: Statement,
-): Promise<R[]> {
-  const { rows } = await client.query({
-    ...(name === '' ? {} : { name }),
-    text,
-    // Copied, because `pg` wants a list that it may write to.
-    ...(values === undefined ? {} : { values: [...values] }),
-    rowMode: 'array',
-  })
-  // Several statements at once have several results, and nobody asks for them.
-  return (rows ?? []) as R[]
 }
 
 /** The server answered with an error: the connection itself is well, unless it said that it is ending it. */

@@ -1,5 +1,7 @@
 import { MillraceError } from '../../core/error.js'
-import { peek } from '../../core/safe-read.js'
+import { errorMessage } from '../../core/error-text.js'
+import { isInstance, peek, peekString } from '../../core/safe-read.js'
+import { hidePasswords } from '../../core/secrets.js'
 
 /** The five letters of an SQLSTATE, where the server has spoken. */
 export function sqlStateOf(error: unknown): string | undefined {
@@ -35,9 +37,65 @@ export class PgMissingError extends MillraceError {
 
 /** A pool or connection was used after it was closed. */
 export class PostgresClosedError extends MillraceError {
-  constructor() {
-    super('CLOSED', 'This Postgres backend has been closed. Make a new one, or close it after everything that uses it.')
+  constructor(cause?: unknown) {
+    super(
+      'CLOSED',
+      'This Postgres backend, or its pool, has been closed. Make a new one, or close it after everything that uses it.',
+      cause === undefined ? {} : { cause },
+    )
   }
+}
+
+/** There is no connection, and none could be made. Nothing was sent. */
+export class PostgresUnreachableError extends MillraceError {
+  constructor(cause: unknown) {
+    super(
+      'POSTGRES_UNREACHABLE',
+      `There is no connection to PostgreSQL; nothing was sent. Look at the address, the user and the server, and whether all ` +
+        `connections of a pool of yours are in use. The reason: ${reasonOf(cause)}`,
+      { cause },
+    )
+  }
+}
+
+/** The connection was lost between a statement and its answer. What was sent may have been done. */
+export class PostgresReplyLostError extends MillraceError {
+  constructor(what: string, cause: unknown) {
+    super(
+      'OUTCOME_UNKNOWN',
+      `The connection to PostgreSQL was lost before ${what} was answered, so it is unknown whether it was done. A settlement, an ` +
+        'enqueue under the same id, or a push with a dedupe key can be repeated; increment, or a push without one, would count ' +
+        `twice. The reason: ${reasonOf(cause)}`,
+      { cause, facts: { what } },
+    )
+  }
+}
+
+/** Where a host has several addresses, the error of all of them has a code and no message. */
+function reasonOf(cause: unknown): string {
+  const message = errorMessage(cause)
+  return message === '' ? (peekString(cause, 'code') ?? 'none was given') : hidePasswords(message)
+}
+
+/** A mistake in the program, or an error that has its code: neither tells of the connection. */
+export function isOfProgram(error: unknown): boolean {
+  return [MillraceError, TypeError, RangeError, SyntaxError].some((type) => isInstance(error, type))
+}
+
+/** The pool was ended, by its owner or by a close. */
+export function isPoolEnded(error: unknown): boolean {
+  return errorMessage(error).startsWith('Cannot use a pool after calling end')
+}
+
+/** The connection had broken before the statement: nothing was sent. */
+export function isNotSent(error: unknown): boolean {
+  return errorMessage(error).endsWith('and is not queryable')
+}
+
+/** No answer came, or the server said that it ends the connection. */
+export function isReplyLost(error: unknown): boolean {
+  if (isOfProgram(error)) return false
+  return peekString(error, 'severity') === undefined || /^(08|57P0)/.test(sqlStateOf(error) ?? '')
 }
 
 /** Notifications do not arrive: a pooler in transaction mode, most likely. */

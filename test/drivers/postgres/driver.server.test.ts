@@ -1,3 +1,4 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../src/core/clock.js'
@@ -7,6 +8,7 @@ import {
   PostgresDriver,
   type PostgresDriverOptions,
 } from '../../../src/drivers/postgres/index.js'
+import { freePort } from '../../servers/free-port.js'
 import { startPostgres } from '../../servers/index.js'
 import type { PrivateServer } from '../../servers/private-server.js'
 import { until } from '../../servers/wait.js'
@@ -36,6 +38,44 @@ function open(options: Partial<PostgresDriverOptions> = {}): PostgresDriver {
   return driver
 }
 
+const closing: (() => void)[] = []
+afterEach(() => {
+  for (const close of closing.splice(0)) close()
+})
+
+/** Takes connections, and does with them as it is told: nothing at all, or what leads them to a server. */
+async function listenTo(meet: (socket: Socket) => void) {
+  const sockets = new Set<Socket>()
+  const listening = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    meet(socket)
+  })
+  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve))
+  const cut = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  closing.push(() => {
+    cut()
+    listening.close()
+  })
+  return { port: (listening.address() as AddressInfo).port, cut }
+}
+
+const silentServer = () => listenTo((socket) => void socket.resume())
+
+/** A way to the server that can be cut. */
+async function throughLine(url: string) {
+  const { hostname, port: behind } = new URL(url)
+  const { port, cut } = await listenTo((socket) => {
+    const far = connect(Number(behind), hostname)
+    far.on('error', () => undefined)
+    socket.pipe(far).pipe(socket)
+    socket.on('close', () => far.destroy())
+  })
+  return { url: url.replace(`:${behind}`, `:${port}`), cut }
+}
+
 const one = (text: string, name = '') => ({ name, text })
 
 describe('statements', () => {
@@ -58,8 +98,45 @@ describe('statements', () => {
     slow.catch(() => undefined)
     await open().query({ name: '', text: 'select pg_terminate_backend($1)', values: [pid] })
 
-    await expect(slow).rejects.toThrow()
+    await expect(slow).rejects.toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      message: expect.stringContaining('terminating connection'),
+      cause: { code: '57P01' },
+    })
     expect(await driver.query(one('select 1'))).toEqual([[1]])
+  })
+
+  it('reject as of unknown outcome when their connection is cut before the answer', async () => {
+    const line = await throughLine(server.url)
+    const driver = open({ connectionString: line.url })
+    await driver.query(one('select 1'))
+    const slow = driver.query(one('select pg_sleep(10)', 'slow_one'))
+    const heard = slow.catch((error: unknown) => error)
+    await until(
+      () => 'it was not sent',
+      5_000,
+      async () =>
+        (
+          await open().query(
+            one(
+              "select 1 from pg_stat_activity where query like '%pg_sleep(10)' and state = 'active' and pid <> pg_backend_pid()",
+            ),
+          )
+        ).length > 0,
+    )
+    line.cut()
+
+    expect(await heard).toMatchObject({
+      code: 'OUTCOME_UNKNOWN',
+      facts: { what: 'slow_one' },
+      cause: expect.any(Error),
+    })
+  })
+
+  it('keep the error of the server that answers one, and those of the caller', async () => {
+    await expect(open().query(one('select no_such_column'))).rejects.toMatchObject({ code: '42703' })
+    const own = new Error('mine')
+    await expect(open().transaction(() => Promise.reject(own))).rejects.toBe(own)
   })
 
   it('that deadlock are repeated, and both happen', async () => {
@@ -105,6 +182,47 @@ describe('statements', () => {
     })
     await expect(failing).rejects.toThrow('no')
     expect(await driver.query(one('select count(*)::int from public.trace'))).toEqual([[0]])
+  })
+})
+
+describe('a connection that cannot be had', () => {
+  const address = (port: number) => `postgres://app:secret-word@127.0.0.1:${port}/app`
+
+  it.each([
+    { name: 'nothing listens', at: async () => address(await freePort()), reason: /ECONNREFUSED/ },
+    { name: 'the server does not answer', at: async () => address((await silentServer()).port), reason: /timeout/ },
+    {
+      name: 'there is no such database',
+      at: async () => server.url.replace(/\/[^/]*$/, '/no_such_database'),
+      reason: /no_such_database/,
+    },
+  ])('rejects with POSTGRES_UNREACHABLE, its reason and no password: $name', async ({ at, reason }) => {
+    const error: unknown = await open({ connectionString: await at() })
+      .query(one('select 1'))
+      .catch((one: unknown) => one)
+
+    expect(error).toMatchObject({
+      code: 'POSTGRES_UNREACHABLE',
+      message: expect.stringMatching(reason),
+      cause: expect.any(Error),
+    })
+    expect(String((error as Error).message)).not.toContain('secret-word')
+  })
+
+  it('rejects with CLOSED when the backend is closed meanwhile', async () => {
+    const driver = open({ connectionString: address((await silentServer()).port) })
+    const asked = driver.query(one('select 1')).catch((error: unknown) => error)
+    await driver.close()
+
+    expect(await asked).toMatchObject({ code: 'CLOSED' })
+  })
+
+  it('rejects with CLOSED when the pool was ended by its owner', async () => {
+    const pool = new pg.Pool({ connectionString: server.url })
+    const driver = open({ connectionString: undefined, pool })
+    await pool.end()
+
+    await expect(driver.query(one('select 1'))).rejects.toMatchObject({ code: 'CLOSED' })
   })
 })
 
