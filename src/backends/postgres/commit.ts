@@ -1,5 +1,6 @@
+import { MillraceError } from '../../core/error.js'
 import type { EnlistedTransaction, Queryable, SqlValue } from '../../drivers/postgres/index.js'
-import { quoteIdentifier } from '../../drivers/postgres/index.js'
+import { isLocked, quoteIdentifier } from '../../drivers/postgres/index.js'
 import { refusalOf } from '../../ports/refusal.js'
 import type { CommitResult, Guard, Settlement } from '../../ports/settlement.js'
 import type { Connection } from './connection.js'
@@ -13,6 +14,18 @@ import { keepsInPostgres } from './refusal.js'
 const MOST_AT_ONCE = 1_000
 
 const CALL = `select {schema}.commit_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
+
+/** Another transaction holds a row, or writes the same id, and did not end in time. Nothing of the settlement happened. */
+class LockedError extends MillraceError {
+  constructor(id: string, cause: unknown) {
+    super(
+      'POSTGRES_LOCKED',
+      `${id === '' ? 'A settlement' : `The item ${id}`} could not be written: an open transaction holds a row that it needs, or has enqueued the ` +
+        'same id. End that transaction, or try again once it has ended.',
+      { facts: { id }, cause },
+    )
+  }
+}
 
 /** Commits batches: through our own connections, or inside a transaction of the user. */
 export class Committer {
@@ -33,7 +46,7 @@ export class Committer {
     return this.#settled(
       batch,
       (settlement) => this.#refused(settlement),
-      (wave) => this.#send(wave, within),
+      (wave) => (within === undefined ? this.#sendUnlocked(wave) : this.#send(wave, within)),
     )
   }
 
@@ -82,6 +95,21 @@ export class Committer {
       return refusalOf(settlement, this.#maxItemBytes, keepsInPostgres)
     } catch (error) {
       return { kind: 'failed', error }
+    }
+  }
+
+  /**
+   * A row that a transaction of the user holds must not hold up its neighbours: the batch goes on in halves, until only those settlements
+   * fail that need the row.
+   */
+  async #sendUnlocked(batch: readonly Settlement[]): Promise<readonly CommitResult[]> {
+    try {
+      return await this.#send(batch, undefined)
+    } catch (error) {
+      if (!isLocked(error)) throw error
+      if (batch.length === 1) return [{ kind: 'failed', error: new LockedError(idOf(batch[0]!.guard), error) }]
+      const middle = batch.length >> 1
+      return [...(await this.#sendUnlocked(batch.slice(0, middle))), ...(await this.#sendUnlocked(batch.slice(middle)))]
     }
   }
 

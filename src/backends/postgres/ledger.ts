@@ -1,6 +1,6 @@
 import { writeEndless } from '../../core/endless-json.js'
 import type { Ms } from '../../core/time.js'
-import { enlisted } from '../../drivers/postgres/index.js'
+import { enlisted, isLocked } from '../../drivers/postgres/index.js'
 import type { LeaseWord, Ledger, Worker } from '../../ports/ledger.js'
 import { Claimer } from './claim.js'
 import { Committer } from './commit.js'
@@ -86,7 +86,12 @@ export function postgresLedger(connection: Connection, numbers: Names, signals: 
     watch: async (inbox, { ids, groups }) => {
       const { driver, sql } = await connection.ready()
       const storable = (texts: readonly string[]) => texts.filter((text) => !isUnstorable(text))
-      await driver.query(sql('watch', WATCH, [connection.now(), inbox, storable(ids), storable(groups)]))
+      try {
+        await driver.query(sql('watch', WATCH, [connection.now(), inbox, storable(ids), storable(groups)]))
+      } catch (error) {
+        // A user's transaction holds one of them. Who waits looks from time to time as well.
+        if (!isLocked(error)) throw error
+      }
     },
     onReady: (wake) => signals.onReady(wake),
     onInbox: (inbox, hear) => signals.onInbox(inbox, hear),

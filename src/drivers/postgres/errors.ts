@@ -15,6 +15,11 @@ export function isContention(error: unknown): boolean {
   return state === '40P01' || state === '40001'
 }
 
+/** A lock was not to be had in time; nothing of the statement happened. */
+export function isLocked(error: unknown): boolean {
+  return sqlStateOf(error) === '55P03'
+}
+
 /**
  * A pooler gave the statement to a connection that had not heard of it, or that knows another under its name. Nothing
  * was run.

@@ -10,7 +10,7 @@ export {
   type PrismaTransaction,
   type UserTransaction,
 } from './enlisted.js'
-export { sqlStateOf } from './errors.js'
+export { isLocked, sqlStateOf } from './errors.js'
 export { checkIdentifier, quoteIdentifier, quoteLiteral } from './identifier.js'
 export { type Migration, migrate, SchemaVersionError } from './migrate.js'
 export type { PgPoolLike } from './pg-library.js'

@@ -386,6 +386,45 @@ describe('a transaction of the user that sees an older state', () => {
   })
 })
 
+describe('a transaction of the user that stays open and holds a row', () => {
+  const lock = async (id: string) => {
+    await user.query('begin')
+    await user.query(`select from ${schemas.schemaOf(backend)}.item where id = '${id}' for update`)
+  }
+
+  it('fails what has to write that row, and nothing else of the same commit', async () => {
+    const items = await running(['a', 'b', 'c', 'd'])
+    await lock('b')
+
+    const results = await ledger.commit(items.map((one) => finish(one)))
+    expect(results.map(({ kind }) => kind)).toEqual(['applied', 'failed', 'applied', 'applied'])
+    expect(results[1]).toMatchObject({ error: { code: 'POSTGRES_LOCKED', facts: { id: 'b' } } })
+    await user.query('commit')
+    expect(await ledger.commit([finish(items[1]!)])).toMatchObject([{ kind: 'applied' }])
+  })
+
+  it('fails an enqueue of an id that it has enqueued itself, and none beside it', async () => {
+    await user.query('begin')
+    await ledger.enlist!(user).commit([enqueue(item('same'))])
+
+    const results = await ledger.commit(['x', 'same', 'y'].map((id) => enqueue(item(id))))
+    expect(results.map(({ kind }) => kind)).toEqual(['applied', 'failed', 'applied'])
+    await user.query('commit')
+    expect(await ledger.commit([enqueue(item('same'))])).toEqual([{ kind: 'repeated', id: 'same' }])
+  })
+
+  it('keeps no connection busy with those who wait for its item', async () => {
+    await running(['a'])
+    await lock('a')
+    // As many as there are connections, and more.
+    await Promise.all(times(15, () => ledger.watch('inbox', { ids: ['a'], groups: [] })))
+
+    const { rows } = await schemas.pool.query("select from pg_stat_activity where wait_event_type = 'Lock'")
+    expect(rows).toEqual([])
+    await user.query('commit')
+  })
+})
+
 describe('a heartbeat', () => {
   it('answers unknown for a row that another session holds, and extends the others, without waiting', async () => {
     const [a, b, c] = await running(['a', 'b', 'c'])

@@ -8,7 +8,7 @@ import { NEW_ITEMS } from './commit/new-items.js'
 import { PEOPLE } from './commit/people.js'
 import { TELLING } from './commit/telling.js'
 import { WITHOUT_FINISHED } from './commit/without-finished.js'
-import { BY_KEY } from './plan-settings.js'
+import { WAITS_FOR_LOCKS } from './plan-settings.js'
 
 /**
  * commit_batch: apply a batch of settlements, each whole or not at all, each behind its guard.
@@ -53,7 +53,7 @@ create function {schema}.commit_batch(
   p_rare     json      -- what people do: guards by status and schedule, reopen, erase, cancel, pause, schedule, log, notify
 ) returns text
 language plpgsql
-${BY_KEY}
+${WAITS_FOR_LOCKS}
 as {body}
 declare
   v_now       bigint := {schema}.at(p_now);

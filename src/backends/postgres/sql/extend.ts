@@ -1,5 +1,5 @@
 import { rowsForRoots } from './groups.js'
-import { BY_KEY } from './plan-settings.js'
+import { BY_KEY, WAITS_FOR_LOCKS } from './plan-settings.js'
 
 /** Heartbeats, and who wants to be told. */
 export const EXTEND = `
@@ -69,7 +69,7 @@ end {body};
 -- An item that is watched is locked by its key only: a commit that ends it waits, and then sees the watcher, while a claim takes it as if
 -- nothing were locked. Only a group that still lives on its root needs the root's row to be written.
 create function {schema}.watch_for(p_now bigint, p_inbox text, p_ids text[], p_groups text[]) returns void language plpgsql
-${BY_KEY}
+${WAITS_FOR_LOCKS}
 as {body}
 declare
   v_alone text[];

@@ -6,6 +6,12 @@
 export const BY_KEY = 'set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off'
 
 /**
+ * For functions that wait for locks. A user's transaction may hold a row for as long as it likes; who waited for that with it would keep
+ * a connection, and the locks that it has taken so far, until heartbeats find neither. After this time the server gives up with 55P03.
+ */
+export const WAITS_FOR_LOCKS = `${BY_KEY} set lock_timeout = '1s'`
+
+/**
  * The same for functions that take the first so many in the order of an index. Where the planner expects few rows it would rather
  * collect them all and sort them: 150,000 items that nothing has counted yet, for each claim. Not for functions that lock rows by a list
  * of keys and in order: to save that sort the planner would walk the whole index.
