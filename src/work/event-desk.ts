@@ -9,6 +9,8 @@ export type Owed = 'queued' | number
 interface Entry {
   readonly owed?: Owed
   event?: WorkEvent
+  /** What it will be, where that is known before it comes. */
+  readonly early?: WorkEvent | undefined
   isOpen: boolean
 }
 
@@ -21,6 +23,8 @@ export class EventDesk {
   readonly #registry: Registry
   readonly #onEvent: ((event: WorkEvent) => unknown) | undefined
   readonly #waiting = new Map<string, Entry[]>()
+  /** Items whose `queued` was told before its commit had answered: a run of them had ended. */
+  readonly #toldEarly = new Set<string>()
 
   constructor(onEvent: ((event: WorkEvent) => unknown) | undefined, registry: Registry) {
     this.#onEvent = onEvent
@@ -31,16 +35,17 @@ export class EventDesk {
     return this.#onEvent !== undefined || this.#registry.hasListeners
   }
 
-  /** An event of this item is on its way. */
-  owe(id: string, owed: Owed): void {
+  /** An event of this item is on its way: this one, where that is known. */
+  owe(id: string, owed: Owed, early?: WorkEvent): void {
     if (!this.hasListeners) return
     const waiting = this.#waiting.get(id)
-    if (waiting === undefined) this.#waiting.set(id, [{ owed, isOpen: true }])
-    else if (!waiting.some((entry) => entry.isOpen && entry.owed === owed)) waiting.push({ owed, isOpen: true })
+    if (waiting === undefined) this.#waiting.set(id, [{ owed, isOpen: true, early }])
+    else if (!waiting.some((entry) => entry.isOpen && entry.owed === owed)) waiting.push({ owed, isOpen: true, early })
   }
 
   /** It has come, or will never come: what waited for it follows. */
   pay(id: string, owed: Owed, event?: WorkEvent): void {
+    if (owed === 'queued' && this.#toldEarly.delete(id)) return
     const waiting = this.#waiting.get(id)
     const entry = waiting?.find((one) => one.isOpen && one.owed === owed)
     if (waiting === undefined || entry === undefined) {
@@ -50,12 +55,19 @@ export class EventDesk {
     entry.isOpen = false
     if (event !== undefined) entry.event = event
     // What has run was queued, though nobody may ever say so: that is not waited for any longer.
-    if (owed !== 'queued') for (const one of waiting) if (one.owed === 'queued') one.isOpen = false
+    if (owed !== 'queued') for (const one of waiting) if (one.owed === 'queued' && one.isOpen) this.#close(id, one)
     while (waiting[0]?.isOpen === false) {
       const told = waiting.shift()!.event
       if (told !== undefined) this.say(told)
     }
     if (waiting.length === 0 && this.#waiting.get(id) === waiting) this.#waiting.delete(id)
+  }
+
+  #close(id: string, entry: Entry): void {
+    entry.isOpen = false
+    if (entry.early === undefined) return
+    entry.event = entry.early
+    this.#toldEarly.add(id)
   }
 
   emit(event: WorkEvent): void {

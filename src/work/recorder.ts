@@ -23,8 +23,8 @@ export class Recorder {
   }
 
   /** The item is on its way to the backend: nothing is told of it before that is. */
-  queueing(id: string): void {
-    this.#events.owe(id, 'queued')
+  queueing(item: Envelope): void {
+    if (this.#events.hasListeners) this.#events.owe(item.id, 'queued', queuedEvent(item, item.queueAt))
   }
 
   /** It did not get there. */

@@ -170,7 +170,7 @@ export class Submitter {
 
   async #sent(item: Envelope, sent: Promise<CommitResult>): Promise<Receipt> {
     const { recorder } = this.#s
-    recorder.queueing(item.id)
+    recorder.queueing(item)
     try {
       return this.#receipt(await sent, item)
     } finally {

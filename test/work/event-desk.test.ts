@@ -42,4 +42,16 @@ describe('events of one item', () => {
     events.pay('i', 1, of('failed', 1))
     expect(told).toEqual(['started 1', 'failed 1'])
   })
+
+  it('begin with what was queued, and tell it once, where a run has ended before the enqueue is answered', () => {
+    const { events, told, of } = desk()
+    events.owe('i', 'queued', of('queued', 1))
+    events.emit(of('started', 1))
+    events.owe('i', 1)
+    events.pay('i', 1, of('failed', 1))
+    expect(told).toEqual(['queued 1', 'started 1', 'failed 1'])
+    events.pay('i', 'queued', of('queued', 1))
+    events.pay('i', 'queued')
+    expect(told).toEqual(['queued 1', 'started 1', 'failed 1'])
+  })
 })

@@ -116,7 +116,7 @@ export class ScheduleDesk {
     if (fired === undefined) return send()
     const { recorder } = this.shared
     const { item } = fired
-    recorder.queueing(item.id)
+    recorder.queueing(item)
     try {
       const result = await send()
       if (result.kind === 'applied') {

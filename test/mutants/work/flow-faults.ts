@@ -45,7 +45,7 @@ export const FLOW_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'places are not lent',
     file: 'src/work/place.ts',
-    find: 'return place === undefined ? wait : place.during(wait)',
+    find: 'return place === undefined ? wait : place.during(wait, awaitedType)',
     replace: 'return wait',
     caughtBy: flow('does not count handlers that await other work'),
   },
