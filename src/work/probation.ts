@@ -12,7 +12,8 @@ interface Entrant {
  * with it: begun side by side, the quick and healthy ones would go down once more before they are written. So one that may have
  * crashed its process begins by itself, and no other begins while it is on probation. Probation ends when the item is settled, or
  * when it has lived for a while. With each that has, one more of its kind may begin beside the next: a thousand that are healthy
- * are not kept waiting for a thousand probations.
+ * are not kept waiting for a thousand probations. When none is left, that is forgotten: the next that come are those of another
+ * death, and say nothing of each other.
  */
 export class Probation {
   readonly #clock: Clock
@@ -57,7 +58,8 @@ export class Probation {
       cancel()
       if (hasCrashed) {
         this.#crashed -= 1
-        this.#mostCrashed += 1
+        const areAllOver = this.#crashed === 0 && !this.#entrants.some((one) => one.hasCrashed)
+        this.#mostCrashed = areAllOver ? 1 : this.#mostCrashed + 1
       } else this.#others -= 1
       this.#admit()
     }

@@ -44,6 +44,14 @@ describe('items that were held when a process died', () => {
     expect(begun.join('')).toBe('ABCDEFG')
   })
 
+  it('begin one by one again after another death, however many of an earlier one have survived', async () => {
+    const probation = new Probation(new FakeClock(), 1_000)
+    const come = () => Promise.all([1, 2, 3].map(() => Promise.race([probation.enter(true), Promise.resolve()])))
+    for (let n = 0; n < 10; n += 1) (await probation.enter(true))!()
+
+    expect((await come()).map((leave) => typeof leave)).toEqual(['function', 'undefined', 'undefined'])
+  })
+
   it('are let out before their turn when nothing is to begin any more, and later ones take theirs', async () => {
     const probation = new Probation(new FakeClock(), 1_000)
     const first = await probation.enter(true)
