@@ -7,9 +7,10 @@ export const BY_KEY = 'set enable_seqscan = off set enable_hashjoin = off set en
 
 /**
  * For functions that wait for locks. A user's transaction may hold a row for as long as it likes; who waited for that with it would keep
- * a connection, and the locks that it has taken so far, until heartbeats find neither. After this time the server gives up with 55P03.
+ * a connection, and the locks that it has taken so far, until heartbeats find neither. After this time the server gives up with 55P03;
+ * longer than its `deadlock_timeout` (1 s), so that a deadlock is still known as one, and repeated by the driver.
  */
-export const WAITS_FOR_LOCKS = `${BY_KEY} set lock_timeout = '1s'`
+export const WAITS_FOR_LOCKS = `${BY_KEY} set lock_timeout = '2s'`
 
 /**
  * The same for functions that take the first so many in the order of an index. Where the planner expects few rows it would rather

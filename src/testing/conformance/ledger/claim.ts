@@ -20,7 +20,9 @@ export const claimClauses = clausesOn<LedgerBench>()({
       await at('p7 delayed, sent first', 7, time.ms(9))
       await at('p7 at once', 7)
       const batch = ['x', 'y', 'z'].map((id) => enqueue(bench, item(bench, id)))
-      await applied(ledger, batch, 'three enqueues in one batch')
+      // Over plain ports each enqueue of a batch is a row of calls, and one may overtake another.
+      if (ledger.atomic) await applied(ledger, batch, 'three enqueues in one batch')
+      else for (const one of batch) await applied(ledger, [one], 'three enqueues, one after the other')
       const high = ['p7 at once', 'p7 delayed, sent first']
       const middle = ['p0 at once', 'x', 'y', 'z', 'p0 delayed, sent first']
       const order = [...high, ...middle, 'p-1 at once']
