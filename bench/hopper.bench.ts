@@ -8,31 +8,31 @@
 // than in the build, so the figures are on the safe side.
 import { cpus, loadavg } from 'node:os'
 import { memoryBackend, memoryStore } from '../src/backends/memory/index.js'
-import { systemClock } from '../src/core/clock.js'
+import { GroupCommit } from '../src/core/group-commit.js'
 import { newId } from '../src/core/ids.js'
-import { ack, type Result } from '../src/core/result.js'
-import { DrainedError } from '../src/core/stream-errors.js'
-import { GroupCommit } from '../src/ports/group-commit.js'
-import type { Claimed } from '../src/ports/item.js'
-import { ownedBy } from '../src/ports/native.js'
+import { ack, type Result } from '../src/core/stream/result.js'
+import { DrainedError } from '../src/core/stream/stream-errors.js'
+import { systemClock } from '../src/core/time/clock.js'
+import { ownedBy } from '../src/ports/find-ledger.js'
+import type { ClaimedItem } from '../src/ports/item.js'
 import type { CommitResult, Settlement } from '../src/ports/settlement.js'
-import { background } from '../src/source/context.js'
-import type { Handler } from '../src/source/handler.js'
-import { Headers } from '../src/source/headers.js'
-import { Hopper } from '../src/source/hopper.js'
-import type { HopperOptions } from '../src/source/hopper-options.js'
-import { ledgerFeed, type Outgoing, type Settling } from '../src/source/ledger-feed.js'
-import type { Admission, Carry } from '../src/source/loop/admission.js'
+import { ledgerFeed, type Outgoing, type PendingSettlement } from '../src/source/feeds/ledger-feed.js'
+import { Hopper } from '../src/source/hopper/hopper.js'
+import type { HopperOptions } from '../src/source/hopper/hopper-options.js'
+import { MemInlet } from '../src/source/inlets/memory/mem-inlet.js'
+import type { Capabilities, CapabilityName, Subscription } from '../src/source/inlets/subscription.js'
+import type { Admission, RunDeliveries } from '../src/source/loop/admission.js'
 import type { Delivery } from '../src/source/loop/delivery.js'
 import { Loop } from '../src/source/loop/loop.js'
-import { MemInlet } from '../src/source/mem-inlet.js'
-import type { Message } from '../src/source/message.js'
+import { background } from '../src/source/message/context.js'
+import { Headers } from '../src/source/message/headers.js'
+import type { Message } from '../src/source/message/message.js'
 import { dlq } from '../src/source/middleware/dead-letter.js'
+import type { Handler } from '../src/source/middleware/handler.js'
 import { idempotency } from '../src/source/middleware/idempotency.js'
 import { idempotencyStore } from '../src/source/middleware/idempotency-store.js'
 import { MemDeadLetter } from '../src/source/middleware/mem-dead-letter.js'
 import { retry } from '../src/source/middleware/retry.js'
-import type { Capabilities, CapabilityName, Subscription } from '../src/source/subscription.js'
 
 const IS_QUICK = process.argv.includes('--quick')
 const ROUNDS = IS_QUICK ? 5 : 9
@@ -137,22 +137,22 @@ const withMiddleware = (): HopperOptions => ({
   ],
 })
 
-/** As many at once as are claimed: the policy costs next to nothing, so that loop, feed and ledger are what is measured. */
-class AtOnce implements Admission<Claimed> {
+/** Runs as many together as are claimed: the policy costs next to nothing, so this measures loop, feed and ledger. */
+class AtOnce implements Admission<ClaimedItem> {
   readonly #max: number
   #running = 0
-  #carry: Carry<Claimed> | undefined
+  #carry: RunDeliveries<ClaimedItem> | undefined
   #wake: (() => void) | undefined
   constructor(max: number) {
     this.#max = max
   }
-  attach(carry: Carry<Claimed>): void {
+  attach(carry: RunDeliveries<ClaimedItem>): void {
     this.#carry = carry
   }
-  appetite(): number {
+  capacity(): number {
     return this.#max - this.#running
   }
-  offer(delivery: Delivery<Claimed>): 'taken' {
+  offer(delivery: Delivery<ClaimedItem>): 'taken' {
     this.#running += 1
     void this.#carry!([delivery]).then(() => {
       this.#running -= 1
@@ -165,7 +165,7 @@ class AtOnce implements Admission<Claimed> {
     return () => undefined
   }
   finish(): void {}
-  drain(): readonly Delivery<Claimed>[] {
+  drain(): readonly Delivery<ClaimedItem>[] {
     return []
   }
 }
@@ -193,8 +193,8 @@ async function ledger(): Promise<Cost> {
         return {
           guard: { by: 'absent', id },
           effects: [
-            { do: 'openGroup', groupId: id, by: 1 },
-            { do: 'push', item, queue: 'default', delayMs: 0 },
+            { do: 'joinGroup', groupId: id, count: 1 },
+            { do: 'enqueue', item, queue: 'default', delayMs: 0 },
           ],
         }
       }),
@@ -218,7 +218,7 @@ async function ledger(): Promise<Cost> {
   const all = new Promise<void>((resolve) => {
     hasAll = resolve
   })
-  const loop = new Loop<Claimed, Settling>(
+  const loop = new Loop<ClaimedItem, PendingSettlement>(
     {},
     {
       settled: () => {
@@ -239,8 +239,8 @@ async function ledger(): Promise<Cost> {
             guard: { by: 'lease', lease },
             effects: [
               { do: 'recordAttempt', id, was: { attempt: 1, startedAt: now, endedAt: now, worker: 'w' } },
-              { do: 'finish', id, ending: 'done', keepMs: DAY },
-              { do: 'closeGroup', groupId, by: 1 },
+              { do: 'complete', id, ending: 'completed', keepMs: DAY },
+              { do: 'leaveGroup', groupId, count: 1 },
             ],
           },
         },
@@ -276,7 +276,7 @@ console.log(
     `${MESSAGES} messages, ${ROUNDS} rounds, one warm-up round`,
 )
 for (let round = -1; round < ROUNDS; round += 1) {
-  // Each round starts with another contender, so that nobody always follows the same neighbour.
+  // Each round starts with another contender, so that none always follows the same neighbour.
   const names = Object.keys(CONTENDERS)
   const start = (round + 1) % names.length
   for (const name of [...names.slice(start), ...names.slice(0, start)]) {

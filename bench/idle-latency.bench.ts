@@ -1,7 +1,7 @@
 // How soon does an idle worker start what another process enqueues? Ours beside BullMQ, on one private Redis, in one run, in
 // turns. `npm run bench -- idle-latency [samples] [rounds]`
 //
-// The worker is a process of its own and has nothing to do; this process enqueues one item, waits until it has started, rests a
+// The worker is a separate, idle process; this process enqueues one item, waits until it has started, rests a
 // moment, and goes on. The time is taken from before the enqueue to the first line of the handler, on the machine's monotonic
 // clock, which all processes share.
 import { type ChildProcess, fork } from 'node:child_process'

@@ -13,9 +13,9 @@ import pg from 'pg'
 import { postgresBackend } from '../src/backends/postgres/index.js'
 import { redisBackend } from '../src/backends/redis/index.js'
 import { sqliteBackend } from '../src/backends/sqlite/index.js'
-import type { Claimed } from '../src/ports/item.js'
+import { ownedBy } from '../src/ports/find-ledger.js'
+import type { ClaimedItem } from '../src/ports/item.js'
 import type { Ledger } from '../src/ports/ledger.js'
-import { ownedBy } from '../src/ports/native.js'
 import { ledgerOn } from '../test/backends/ledger-on.js'
 import { ask, children, contribute, enqueue, finish, gate, item, times } from '../test/backends/settlements.js'
 import { startPostgres, startRedis } from '../test/servers/index.js'
@@ -62,7 +62,7 @@ async function measure(name: string, tracer: Verbs, bare: Bare, pids: readonly n
   const claim = async () => (await tracer.claim(ask(BATCH))).items
   for (let round = -1; round < ROUNDS; round++) {
     const kept: Figures = round < 0 ? {} : figures
-    const claimed: (readonly Claimed[])[] = []
+    const claimed: (readonly ClaimedItem[])[] = []
     await timed(kept, 'bare insert', () => bare.insert(ids()))
     await timed(kept, 'enqueue', () => tracer.commit(ids().map((id) => enqueue(item(id, { input: INPUT })))))
     await timed(kept, 'bare claim+delete', async () => {
@@ -133,7 +133,7 @@ async function sqlite(): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
   const backend = sqliteBackend({ file: join(dir, 'ledger.db') })
   const owned = ownedBy(backend, [])
-  if (!('open' in owned)) throw new Error('the SQLite backend has a ledger of its own')
+  if (!('open' in owned)) throw new Error('the SQLite backend has its own ledger')
   const db = new Database(join(dir, 'bare.db'))
   db.pragma('journal_mode = wal')
   db.pragma('synchronous = normal')

@@ -6,9 +6,9 @@
 import { cpus } from 'node:os'
 import { memoryBackend } from '../src/backends/memory/index.js'
 import { newId } from '../src/core/ids.js'
-import type { Claimed, Envelope } from '../src/ports/item.js'
+import { ownedBy } from '../src/ports/find-ledger.js'
+import type { ClaimedItem, Envelope } from '../src/ports/item.js'
 import type { Ledger } from '../src/ports/ledger.js'
-import { ownedBy } from '../src/ports/native.js'
 import type { Settlement } from '../src/ports/settlement.js'
 
 const BATCH = 500
@@ -60,20 +60,20 @@ function enqueued(now: number): Settlement {
   return {
     guard: { by: 'absent', id },
     effects: [
-      { do: 'openGroup', groupId, by: 1 },
-      { do: 'push', item, queue: 'default', delayMs: 0 },
+      { do: 'joinGroup', groupId, count: 1 },
+      { do: 'enqueue', item, queue: 'default', delayMs: 0 },
     ],
   }
 }
 
-function finished({ lease, envelope: { id, groupId } }: Claimed, result: string, now: number): Settlement {
+function finished({ lease, envelope: { id, groupId } }: ClaimedItem, result: string, now: number): Settlement {
   return {
     guard: { by: 'lease', lease },
     effects: [
       { do: 'recordAttempt', id, was: { attempt: 1, startedAt: now, endedAt: now, worker: 'w' } },
-      { do: 'contribute', groupId, value: result, final: false },
-      { do: 'finish', id, ending: 'done', keepMs: DAY, result },
-      { do: 'closeGroup', groupId, by: 1 },
+      { do: 'setGroupValue', groupId, value: result, final: false },
+      { do: 'complete', id, ending: 'completed', keepMs: DAY, result },
+      { do: 'leaveGroup', groupId, count: 1 },
     ],
   }
 }
@@ -103,9 +103,9 @@ async function ledgerDrain(count: number, isReversed = false): Promise<Cost> {
   return { enqueue, drain: cpu() - began }
 }
 
-const ask = (max: number) => ({ from: [{ queue: 'default', max }], leaseMs: 30_000, worker: 'w' })
+const ask = (max: number) => ({ queues: [{ queue: 'default', max }], leaseMs: 30_000, worker: 'w' })
 
-async function settle(ledger: Ledger, items: readonly Claimed[]): Promise<void> {
+async function settle(ledger: Ledger, items: readonly ClaimedItem[]): Promise<void> {
   const now = Date.now()
   const batch: Settlement[] = []
   for (const item of items) batch.push(finished(item, await handler(item.envelope.input), now))

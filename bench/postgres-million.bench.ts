@@ -6,7 +6,7 @@ import { cpus, loadavg } from 'node:os'
 import pg from 'pg'
 import { postgresBackend } from '../src/backends/postgres/index.js'
 import { newId } from '../src/core/ids.js'
-import { ownedBy } from '../src/ports/native.js'
+import { ownedBy } from '../src/ports/find-ledger.js'
 import type { Settlement } from '../src/ports/settlement.js'
 import { startPostgres } from '../test/servers/index.js'
 
@@ -34,12 +34,12 @@ const enqueues = (n: number): Settlement[] =>
     return {
       guard: { by: 'absent', id },
       effects: [
-        { do: 'openGroup', groupId: id, by: 1 },
-        { do: 'push', item, queue: 'default', delayMs: 0 },
+        { do: 'joinGroup', groupId: id, count: 1 },
+        { do: 'enqueue', item, queue: 'default', delayMs: 0 },
       ],
     }
   })
-const claim = (max: number) => ledger.claim({ from: [{ queue: 'default', max }], leaseMs: 60_000, worker: 'bench' })
+const claim = (max: number) => ledger.claim({ queues: [{ queue: 'default', max }], leaseMs: 60_000, worker: 'bench' })
 
 /**
  * Processor time of this process and of the server's connections, in µs: on a machine that others use too, the clock on the wall
@@ -79,8 +79,8 @@ async function drain(max: number): Promise<{ readonly cpu: number[]; readonly wa
           guard: { by: 'lease', lease },
           effects: [
             { do: 'recordAttempt', id, was },
-            { do: 'finish', id, ending: 'done', result: '"ok"', keepMs: KEEP_MS },
-            { do: 'closeGroup', groupId, by: 1 },
+            { do: 'complete', id, ending: 'completed', result: '"ok"', keepMs: KEEP_MS },
+            { do: 'leaveGroup', groupId, count: 1 },
           ],
         }
       }),

@@ -3,7 +3,7 @@
 import { Redis } from 'ioredis'
 import { redisBackend } from '../src/backends/redis/index.js'
 import { newId } from '../src/core/ids.js'
-import type { Claimed } from '../src/ports/item.js'
+import type { ClaimedItem } from '../src/ports/item.js'
 import type { Settlement } from '../src/ports/settlement.js'
 import { ledgerOn } from '../test/backends/ledger-on.js'
 import { claim, enqueue, envelope, finish, ran } from '../test/backends/native.js'
@@ -13,7 +13,7 @@ const ITEMS = Number(process.argv[2] ?? 50_000)
 const BATCH = 500
 const INPUT = JSON.stringify({ to: 'x'.repeat(91) })
 
-function die({ lease, envelope: { id, groupId } }: Claimed, kind: number): Settlement {
+function die({ lease, envelope: { id, groupId } }: ClaimedItem, kind: number): Settlement {
   const now = Date.now()
   const error = `Error: the server said no, number ${kind}`
   const run = { attempt: 1, startedAt: now, endedAt: now, worker: 'w', class: 'retryable', rule: 'default' } as const
@@ -21,8 +21,8 @@ function die({ lease, envelope: { id, groupId } }: Claimed, kind: number): Settl
     guard: { by: 'lease', lease },
     effects: [
       { do: 'recordAttempt', id, was: { ...run, error, fingerprint: `f${kind}` } },
-      { do: 'park', id, ending: 'exhausted', class: 'retryable', error, keepMs: 86_400_000 },
-      { do: 'closeGroup', groupId, by: 1 },
+      { do: 'deadLetter', id, ending: 'exhausted', class: 'retryable', error, keepMs: 86_400_000 },
+      { do: 'leaveGroup', groupId, count: 1 },
     ],
   }
 }
@@ -46,7 +46,7 @@ const push = () =>
       return enqueue(envelope(id, { type: 'mail', groupId: id, input: INPUT, queueAt: now, startAt: now }))
     }),
   )
-const settle = async (end: (item: Claimed, i: number) => Settlement) => {
+const settle = async (end: (item: ClaimedItem, i: number) => Settlement) => {
   await push()
   await ledger.commit((await claim(ledger, BATCH)).map(end))
 }

@@ -4,7 +4,7 @@
 //   node --import tsx bench/round-trips.bench.ts
 import { memoryBackend } from '../src/backends/memory/index.js'
 import { createWork, defineWork, type WorkSystem } from '../src/index.js'
-import { own, ownedBy } from '../src/ports/native.js'
+import { ownedBy, ownPorts } from '../src/ports/find-ledger.js'
 import type { Ports } from '../src/ports/ports.js'
 import { failOnError } from './lib/fail-on-error.js'
 
@@ -31,7 +31,7 @@ function native(counts: Counts): Ports {
   const owned = ownedBy({ queue, pubsub, store }, [])
   if (!('open' in owned)) throw new Error('the memory backend has lost its ledger')
   const ours = { ...store }
-  own({
+  ownPorts({
     ...owned,
     store: ours,
     open: (options) => {
@@ -88,11 +88,11 @@ interface Case {
 }
 
 const CASES: readonly Case[] = [
-  { title: 'a leaf, nobody waits', items: 1, run: (w) => w.enqueue(leaf(1)).accepted() },
+  { title: 'a leaf, not awaited', items: 1, run: (w) => w.enqueue(leaf(1)).accepted() },
   { title: 'a leaf, its result awaited', items: 1, run: (w) => w.enqueue(leaf(1)).result() },
   { title: 'a leaf that fails once, awaited', items: 1, run: (w) => w.enqueue(flaky(1)).result() },
   {
-    title: '1000 leaves at once, nobody waits',
+    title: '1000 leaves together, not awaited',
     items: 1_000,
     run: (w) => w.enqueueMany(upTo(1_000).map((n) => leaf(n))),
   },
@@ -125,7 +125,7 @@ for (const [ground, portsOf] of Object.entries(GROUNDS)) {
     counts.clear()
     await run(work)
     await allEnded
-    // What follows an end: acks that share a call, notices, and the look of whoever waits.
+    // What follows an end: acks that share a call, notifications, and the poll of the waiter.
     await new Promise((resolve) => setTimeout(resolve, 200))
     const total = [...counts.values()].reduce((sum, n) => sum + n, 0)
     const detail = [...counts].map(([name, n]) => `${n} ${name}`).join(', ')

@@ -1,7 +1,7 @@
 // Does a transaction that touches three documents cost the same in a store of a hundred and of a million documents?
 //
 // On PostgreSQL it does. On SQLite the trees of a large file cost more by themselves: pages that no core has at hand, and two pages
-// for each transaction that are written back to places of their own. So there the same transaction is measured on the bare library
+// for each transaction that are written back to their own places. So there the same transaction is measured on the bare library
 // too, over the same rows by the same trees with the same settings, in turn with the store's. That is the floor; what is left without
 // it is the store's own.
 //
@@ -35,7 +35,7 @@ interface Writ {
   readonly n: number
 }
 
-/** One transaction of somebody's over three documents of his. */
+/** One transaction over three documents. */
 type TouchThree = () => Promise<void> | void
 
 interface Pair {

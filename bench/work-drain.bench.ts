@@ -24,7 +24,7 @@ const noop = defineWork('noop', (_: { readonly n: number }, ctx) => {
 
 /** Items per second of enqueueing and of draining `items` through the engine, with all its guarantees. */
 async function engine(items: number): Promise<{ readonly enqueue: number; readonly drain: number }> {
-  const w = createWork({ work: [noop], autoStart: false, keepSuccess: 1, onError: failOnError })
+  const w = createWork({ work: [noop], autoStart: false, keepCompleted: 1, onError: failOnError })
   const enqueueAt = performance.now()
   for (let n = 0; n < items; n += 1_000) {
     await w.enqueueMany(Array.from({ length: Math.min(1_000, items - n) }, (_, i) => noop({ n: n + i })))

@@ -38,7 +38,7 @@ async function deliver(onFile: string, dies: boolean): Promise<void> {
   })
   console.log(`  ${backend.queue.size()} letters are on file.`)
   const isEmpty = backend.queue.size() === 0
-  // One after the other, so that the story is the same each time.
+  // One after the other, so the story is the same each time.
   const work = createWork({ backend, work: [send], concurrency: 1, autoStart: false })
   if (isEmpty) {
     const letters = ['Ada', 'Grace', 'Barbara'].map((to) => send(to))

@@ -1,5 +1,5 @@
 // A fan-out that adds up: one item per chapter, and each folds its count into the value of the group. One chapter cannot be
-// read at first and is tried again; one is not there at all and is parked. The group ends all the same.
+// read at first and is retried; one is not there at all and is dead-lettered. The group ends all the same.
 // Run it with: npx tsx examples/fan-out.ts
 import { createWork, defineWork, PoisonError, RetryableError } from 'millrace'
 
@@ -43,7 +43,7 @@ const work = createWork({
   work: [countBook, countChapter],
   onEvent(event) {
     if (event.kind !== 'failed') return
-    console.log(`${event.error} (${event.class}, ${event.willRetry ? 'will be tried again' : 'parked'})`)
+    console.log(`${event.error} (${event.class}, ${event.willRetry ? 'will be retried' : 'dead-lettered'})`)
   },
 })
 

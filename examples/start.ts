@@ -34,7 +34,7 @@ const interrupt = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => (interrupt.signal.aborted ? process.exit(130) : interrupt.abort()))
 }
-// Whoever reads this through `| head` has read enough; the work goes on.
+// A closed pipe (`| head`) does not stop the work.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
 })
@@ -50,12 +50,12 @@ const work = createWork({
   backend,
   work: [bakeOrder, feedSourdough, ...Object.values(parts), bakers.spider.engineWork],
   // Attempts beyond those that the story needs are for kills: a run that died with its process counts towards the limit from the
-  // third on, lest an item that brings down its process does so for ever.
+  // third on, so an item cannot crash its process forever.
   retry: { attempts: 20, base: paced(1_200), jitter: 0.2 },
-  // A lease of three seconds, so that what a killed process held is free again soon. Ordinary work is better off with more.
+  // A lease of three seconds, so what a killed process held is free again soon. Ordinary work is better off with more.
   visibility: 3_000,
   stopDrain: 1_000,
-  keepSuccess: 30 * 86_400_000,
+  keepCompleted: 30 * 86_400_000,
   keepAlive: true,
   autoStart: false,
   onEvent: story.tell,
@@ -75,7 +75,7 @@ try {
   outside.close()
 }
 
-/** What people can mend is said in a sentence. Whatever it was, the next start goes on from here. */
+/** Prints errors that people can fix as one sentence. The next start continues from here. */
 function giveUp(error: unknown): never {
   if (!(error instanceof MillraceError)) throw error
   console.error(`\n${error.message}\nTo begin anew, remove ${folder.path}.`)
@@ -97,7 +97,7 @@ async function greet(): Promise<void> {
   console.log(held === 0 ? '' : `${held} of them ${whose}.\n`)
 }
 
-/** Everything that is asked for, under ids of its own: what a process before this one asked for already is not asked for again. */
+/** Enqueues everything under fixed ids, so a later process does not enqueue it again. */
 async function begin(): Promise<void> {
   await postWrits(bakers)
   await work.enqueueMany(ORDERS.map((order) => withId(bakeOrder(order), `order/${order.customer}`)))

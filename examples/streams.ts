@@ -1,5 +1,5 @@
 // A stream of orders, consumed with Millrace: failures are classified, what can succeed later is tried again, what cannot is
-// parked with its reason, and what was parked is replayed once its cause is mended. It needs no server.
+// dead-lettered with its reason, and replayed once the cause is fixed. It needs no server.
 import { InvalidForStateError, memoryStore } from 'millrace'
 import {
   ack,
@@ -44,7 +44,7 @@ const narrate: Middleware = (next) => async (ctx, message) => {
     result.action === 'nak'
       ? `again in ${result.requeueMs} ms`
       : result.action === 'term'
-        ? `parked (${result.class})`
+        ? `dead-lettered (${result.class})`
         : result.class === 'drop'
           ? 'dropped, it was done before'
           : 'done'
@@ -57,7 +57,7 @@ const letters = new MemDeadLetter()
 const seen = idempotencyStore(memoryStore(), { prefix: 'shipping:' })
 const middleware = [
   narrate,
-  dlq(letters), // outside retry, so that it sees what ran out of attempts
+  dlq(letters), // outside retry, so it sees what ran out of attempts
   retry({ maxAttempts: 3, backoff: { baseMs: 100 } }),
   idempotency({ store: seen }),
   schema(Order),
@@ -82,15 +82,15 @@ const hopper = new Hopper({ name: 'shipping', codec: jsonCodec(), concurrency: 4
 const running = hopper.receive(inlet, { topics: ['orders'] }, ship)
 await inlet.close() // Nothing more will come, so the run ends when everything is dealt with.
 const { acked, dropped, nak, term } = await running
-console.log(`\n   ${acked} done, ${dropped} dropped, ${nak} tries that failed, ${term} parked.`)
+console.log(`\n   ${acked} done, ${dropped} dropped, ${nak} tries that failed, ${term} dead-lettered.`)
 
-console.log('\n2. What was parked, and why:\n')
+console.log('\n2. What was dead-lettered, and why:\n')
 
 for (const letter of letters.records()) {
   console.log(`   ${letter.cursor}  ${letter.reason.padEnd(18)} ${letter.attempts} attempts  ${letter.errorName}`)
 }
 
-console.log('\n3. The warehouse is up again. The same middleware, so what still fails is parked again:\n')
+console.log('\n3. The warehouse is up again. The same middleware, so what still fails is dead-lettered again:\n')
 
 isWarehouseUp = true
 await new Hopper({ name: 'replay', codec: jsonCodec(), middleware }).receive(letters, { topics: [] }, ship)

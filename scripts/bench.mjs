@@ -48,7 +48,7 @@ function benches() {
  */
 async function closest(name, names) {
   const { tsImport } = await import('tsx/esm/api')
-  const { closestName } = await tsImport('../src/core/closest-name.ts', import.meta.url)
+  const { closestName } = await tsImport('../src/core/text/closest-name.ts', import.meta.url)
   return closestName(name, names)
 }
 

@@ -6,7 +6,7 @@ import { root } from '../../scripts/lib/root.mjs'
 
 const folder = join(root, 'bench', 'peers')
 
-/** Loads a peer, and installs all of them first if they are not there. They have a package.json of their own. */
+/** Loads a peer, and installs all of them first if they are not there. They have their own package.json. */
 export function peer(name: string): unknown {
   if (!existsSync(join(folder, 'node_modules', name))) {
     console.log(`Installing the peers of bench/peers …`)

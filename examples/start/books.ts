@@ -1,4 +1,4 @@
-import type { ItemStateWord } from 'millrace'
+import type { ItemState } from 'millrace/ports'
 import type { WritStand } from './guild.js'
 import type { Effect } from './outside.js'
 import { EFFECTS, FEEDS, FLOUR, ORDERS, TYPES, WRITS } from './plan.js'
@@ -7,7 +7,7 @@ import { EFFECTS, FEEDS, FLOUR, ORDERS, TYPES, WRITS } from './plan.js'
 export interface BookedItem {
   readonly id: string
   readonly type: string
-  readonly state: ItemStateWord
+  readonly state: ItemState
   readonly attempt: number
   readonly class?: string
   readonly error?: string
@@ -21,7 +21,7 @@ export interface Books {
   readonly writs: readonly WritStand[]
 }
 
-const ENDED: ReadonlySet<ItemStateWord> = new Set(['completed', 'dead', 'cancelled'])
+const ENDED: ReadonlySet<ItemState> = new Set(['completed', 'dead', 'cancelled'])
 
 export function isOpen({ state }: Pick<BookedItem, 'state'>): boolean {
   return !ENDED.has(state)
@@ -40,7 +40,7 @@ export interface TypeTotal {
   readonly type: string
   readonly items: number
   readonly completed: number
-  readonly parked: number
+  readonly dead: number
   readonly retries: number
 }
 
@@ -53,7 +53,7 @@ export function totals(items: readonly BookedItem[]): readonly TypeTotal[] {
       type,
       items: own.length,
       completed: own.filter(({ state }) => state === 'completed').length,
-      parked: own.filter(({ state }) => state === 'dead').length,
+      dead: own.filter(({ state }) => state === 'dead').length,
       retries: own.reduce((sum, { attempt }) => sum + attempt - 1, 0),
     }
   })
@@ -63,15 +63,15 @@ export function totals(items: readonly BookedItem[]): readonly TypeTotal[] {
 export function problemOf(total: TypeTotal, writs: readonly WritStand[]): string | undefined {
   const plan = TYPES.find(({ type }) => type === total.type)
   if (plan === undefined) return `${total.type}: nobody planned these ${total.items} items`
-  const { completed, parked, retries, isOpenEnded = false } = plan
-  const open = total.items - total.completed - total.parked
+  const { completed, dead, retries, isOpenEnded = false } = plan
+  const open = total.items - total.completed - total.dead
   const isEnough = isOpenEnded ? total.completed >= completed : total.completed === completed && open === 0
   // A rig that was killed has fewer engines than planned, and another rig may have come after it.
   const isExcused = total.type === 'spider.engine' && open === 0 && wasKilled(writs)
-  if ((isEnough || isExcused) && total.parked === parked && total.retries === retries) return undefined
+  if ((isEnough || isExcused) && total.dead === dead && total.retries === retries) return undefined
   return (
-    `${total.type}: ${total.completed} completed, ${total.parked} parked, ${total.retries} retries, ${open} not ended; ` +
-    `planned were ${completed}, ${parked}, ${retries} and 0`
+    `${total.type}: ${total.completed} completed, ${total.dead} dead, ${total.retries} retries, ${open} not ended; ` +
+    `planned were ${completed}, ${dead}, ${retries} and 0`
   )
 }
 
@@ -86,7 +86,7 @@ export function problemsOf(books: Books): readonly string[] {
 
 /**
  * A process that dies costs a writ no rig. But an engine whose process has died three times fails, lest it brings down everybody;
- * whoever kills this program often enough at the right moments gets there, and then the plan of the writs no longer holds.
+ * killing this program often enough at the right moments leads there, and then the plan of the writs no longer holds.
  */
 function wasKilled(writs: readonly WritStand[]): boolean {
   return writs.some(({ killedRigs }) => killedRigs > 0)

@@ -24,7 +24,7 @@ export async function openGuild(file: string, outside: Outside, story: Story): P
     strict: true,
     config: {
       plugins: ['stacks', 'clerk', 'fabricator', 'spider', 'clockworks-retry'],
-      // Short, so that what a killed process was to be told is told soon to the next.
+      // Short, so what a killed process was to be told is told soon to the next.
       stacks: { backend: 'sqlite', file, watcherLeaseMs: 2_000 },
       spider: {
         rigTemplates: {

@@ -7,7 +7,7 @@ const MILLRACE = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url
 export const canShowOverview = process.stdin.isTTY === true && process.stdout.isTTY === true
 
 /**
- * `npx millrace overview --watch`, on the same file: the command line is a process of its own that loads no handlers, here as anywhere.
+ * `npx millrace overview --watch`, on the same file: the command line is a separate process that loads no handlers, here as anywhere.
  * Resolves when the person ends it (true), or when it could not be shown (false).
  */
 export function liveOverview(file: string, signal: AbortSignal): Promise<boolean> {

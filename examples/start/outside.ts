@@ -3,7 +3,7 @@ import { PoisonError } from 'millrace'
 import { BUSY_TERMINAL_ATTEMPTS, PRICES, STREETS } from './plan.js'
 
 // The world that the handlers meet: a bank, a printer, a store room, a board on the wall. It behaves badly on purpose, and the same
-// way in every run. It has a file of its own, because nothing of it is Millrace's: what happened here cannot be rolled back.
+// way in every run. It has its own file, because none of it is Millrace's: what happened here cannot be rolled back.
 
 /** Something that happened outside. */
 export interface Effect {
@@ -38,7 +38,7 @@ export class Outside {
   }
 
   /**
-   * Makes something happen, once for each key: it is how a good bank takes payments. Asked again with the same key, it does
+   * Makes something happen, once for each key: it is how a good bank takes payments. Called again with the same key, it does
    * nothing and answers false. Give it what stays the same when a handler runs again: `ctx.id` of an item, `ctx.idempotencyKey` of
    * an engine; never the attempt, the fence or the time.
    */
@@ -68,7 +68,7 @@ export class Outside {
     return changes > 0
   }
 
-  /** The van comes so long after it was first called, whoever calls it. 0: it is there. */
+  /** How long until the van comes, counted from the first call. 0: it is there. */
   msUntilVan(comesAfterMs: number): number {
     this.#db.prepare('insert into van values (1, ?) on conflict do nothing').run(Date.now())
     const van = this.#db.prepare<[], { calledAt: number }>('select called_at as calledAt from van').get()

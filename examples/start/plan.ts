@@ -48,7 +48,7 @@ export const WRITS: readonly PlannedWrit[] = [
 export interface PlannedType {
   readonly type: string
   readonly completed: number
-  readonly parked: number
+  readonly dead: number
   /** Attempts beyond the first, over all of them. */
   readonly retries: number
   /** More may come while the program stays up. */
@@ -60,21 +60,21 @@ const isKnown = ({ street }: Order): boolean => STREETS.includes(street)
 const rigs = WRITS.reduce((sum, writ) => sum + writ.rigs, 0)
 
 export const TYPES: readonly PlannedType[] = [
-  { type: 'bake-order', completed: ORDERS.length, parked: 0, retries: 0 },
-  { type: 'bake-line', completed: lines, parked: 0, retries: 0 },
+  { type: 'bake-order', completed: ORDERS.length, dead: 0, retries: 0 },
+  { type: 'bake-line', completed: lines, dead: 0, retries: 0 },
   // The gate of each fan-in: one item that waits for all lines of its order.
-  { type: '@work/dependency', completed: ORDERS.length, parked: 0, retries: 0 },
-  { type: 'charge', completed: ORDERS.length, parked: 0, retries: ORDERS.length * BUSY_TERMINAL_ATTEMPTS },
+  { type: '@work/dependency', completed: ORDERS.length, dead: 0, retries: 0 },
+  { type: 'charge', completed: ORDERS.length, dead: 0, retries: ORDERS.length * BUSY_TERMINAL_ATTEMPTS },
   {
     type: 'print-label',
     completed: ORDERS.filter(isKnown).length,
-    parked: ORDERS.filter((order) => !isKnown(order)).length,
+    dead: ORDERS.filter((order) => !isKnown(order)).length,
     retries: 0,
   },
-  { type: 'deliver', completed: ORDERS.length, parked: 0, retries: 0 },
-  { type: 'feed-sourdough', completed: FEEDS, parked: 0, retries: 0, isOpenEnded: true },
+  { type: 'deliver', completed: ORDERS.length, dead: 0, retries: 0 },
+  { type: 'feed-sourdough', completed: FEEDS, dead: 0, retries: 0, isOpenEnded: true },
   // Two engines in each rig. One that fails has done its work: the failure is on its rig.
-  { type: 'spider.engine', completed: 2 * rigs, parked: 0, retries: 0 },
+  { type: 'spider.engine', completed: 2 * rigs, dead: 0, retries: 0 },
 ]
 
 /** Something that must have happened outside, once: what, about whom, and how much. */

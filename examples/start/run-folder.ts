@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 
-/** Raised whenever the story changes, so that a run which an older one began is not mistaken for ours. */
+/** Raised whenever the story changes, so a run which an older one began is not mistaken for ours. */
 const STORY = 1
 
 /** The files of one run of the story. */
@@ -10,16 +10,16 @@ export interface RunFolder {
   readonly path: string
   /** Something is in it: a process before this one was ended, or killed, in the middle. */
   readonly isResumed: boolean
-  /** The items, and the documents of the guild: one file, so that the command line finds both. */
+  /** The items, and the documents of the guild: one file, so the command line finds both. */
   readonly work: string
   readonly outside: string
-  /** Says that the story has come to its end: whoever starts next begins a new one. */
+  /** Marks the story as finished: the next start begins a new one. */
   finish(): void
 }
 
 /**
  * The folder of the run that is under way, or a new one when the last has come to its end. Nothing is locked: a second process on
- * the same folder shares the work. So a finished run is not cleared away at once, since somebody may still be looking at it, but
+ * the same folder shares the work. So a finished run is not deleted immediately, since someone may still be reading it, but
  * when the one after it has ended, too.
  */
 export function openRunFolder(home: string): RunFolder {
@@ -66,7 +66,7 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** One by one: `recursive` of Node goes round for ever where a folder exists and takes none (/proc). */
+/** One by one: `recursive` of Node loops forever where a folder exists and takes none (/proc). */
 function makeWithParents(folder: string): void {
   if (existsSync(folder)) return
   makeWithParents(dirname(folder))

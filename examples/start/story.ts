@@ -8,7 +8,7 @@ const STYLES = {
   accepted: 'dim',
   done: 'green',
   failed: 'yellow',
-  parked: 'red',
+  dead: 'red',
   'put off': 'yellow',
   owed: 'cyan',
   rig: 'dim',
@@ -61,13 +61,13 @@ function sentence(event: WorkEvent): readonly [what: Mark, name: string, text: s
     case 'failed': {
       const then = event.willRetry ? 'will be tried again' : 'never again'
       const why = `${event.error} (${event.class} by rule "${event.rule}": ${then})`
-      return [event.willRetry ? 'failed' : 'parked', id, `attempt ${attempt}: ${why}`]
+      return [event.willRetry ? 'failed' : 'dead', id, `attempt ${attempt}: ${why}`]
     }
     case 'deferred':
       return ['put off', id, `for ${((event.runAt - event.at) / 1000).toFixed(1)} s, still attempt ${attempt}`]
     case 'expired':
-      return ['parked', id, 'its deadline has passed']
+      return ['dead', id, 'its deadline has passed']
     case 'cancelled':
-      return ['parked', id, `cancelled: ${event.reason}`]
+      return ['dead', id, `cancelled: ${event.reason}`]
   }
 }

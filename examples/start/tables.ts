@@ -7,14 +7,14 @@ import type { Bill } from './work.js'
 export function printTables(books: Books, bills: ReadonlyMap<string, Bill>, sums: readonly EffectSum[]): void {
   heading('What became of the work:')
   table(
-    ['type', 'items', 'completed', 'parked', 'retries', 'as planned'],
+    ['type', 'items', 'completed', 'dead', 'retries', 'as planned'],
     totals(books.items).map((total) => {
-      const { type, items, completed, parked, retries } = total
+      const { type, items, completed, dead, retries } = total
       return [
         type,
         `${items}`,
         `${completed}`,
-        `${parked}`,
+        `${dead}`,
         `${retries}`,
         problemOf(total, books.writs) === undefined ? 'yes' : 'NO',
       ]
@@ -25,7 +25,7 @@ export function printTables(books: Books, bills: ReadonlyMap<string, Bill>, sums
     ['customer', 'total', 'lines'],
     [...bills].map(([customer, { cents, lines }]) => [customer, money(cents), lines.join(', ')]),
   )
-  heading('Parked, each with its reason:')
+  heading('Dead, each with its reason:')
   table(
     ['item', 'class', 'attempts', 'error'],
     books.items

@@ -29,7 +29,7 @@ export function bakeryWork(outside: Outside) {
     { priority: 10 },
   )
 
-  /** Poison: a street that does not exist will not exist at the next attempt. Parked at once, with the reason. */
+  /** Poison: a street that does not exist will not exist at the next attempt. Dead-lettered immediately, with the reason. */
   const printLabel = defineWork(
     'print-label',
     async ({ customer, street }: Pick<Order, 'customer' | 'street'>, ctx) => {
@@ -85,7 +85,7 @@ export function bakeryWork(outside: Outside) {
   return { bakeOrder, bakeLine, charge, printLabel, deliver, feedSourdough }
 }
 
-/** With an id of our own, so that enqueuing it again is the same item, and people can ask for it by name. */
+/** With an id of our own, so enqueuing it again is the same item, and people can ask for it by name. */
 export function withId<W extends Work>(work: W, id: string): W {
   return { ...work, id }
 }

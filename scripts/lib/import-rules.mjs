@@ -13,7 +13,9 @@ export const LAYERS = Object.freeze({
   ports: ['core'],
   // Connections to servers and files, for every layer that talks to one.
   drivers: ['core', 'ports'],
-  'backends/*': ['core', 'ports', 'drivers'],
+  // What the backends decide alike, written once.
+  'backends/shared': ['core', 'ports'],
+  'backends/*': ['core', 'ports', 'drivers', 'backends/shared'],
   source: ['core', 'ports'],
   // Inlets that need a driver have doors of their own, so that `millrace/source` opens without it.
   'source/redis': ['core', 'ports', 'drivers', 'source'],
@@ -24,11 +26,15 @@ export const LAYERS = Object.freeze({
   dashboard: ['core', 'ports', 'source', 'work', 'guild', 'ops'],
   // The command line is an application: it joins engine and backend by the address that a person typed, and asks drivers
   // what no port tells (versions, clocks, settings of the server).
-  cli: ['core', 'ports', 'drivers', 'source', 'work', 'guild', 'ops', 'dashboard', 'backends/*'],
+  cli: ['core', 'ports', 'drivers', 'source', 'work', 'guild', 'ops', 'ops/index.ts', 'dashboard', 'backends/*'],
   // Not listed by anybody: only tests and users import it.
   testing: 'anything',
-  // The front door joins the engine with the backend that needs no server.
-  'index.ts': ['core', 'ports', 'source', 'work', 'backends/memory'],
+  // These doors join layers that do not know each other: an engine with the memory backend, contracts with the adapter over
+  // plain ports.
+  'index.ts': ['types.ts', 'core', 'ports', 'ports/index.ts', 'source', 'work', 'backends/memory', 'backends/plain'],
+  'types.ts': ['core', 'work', 'backends/memory'],
+  'ports/index.ts': ['core', 'ports', 'backends/plain'],
+  'ops/index.ts': ['core', 'ports', 'work', 'ops', 'backends/plain'],
 })
 
 /**
@@ -38,7 +44,7 @@ export const LAYERS = Object.freeze({
  */
 const LOADS_BY_NAME = Object.freeze({
   'src/guild/host/load-package.ts': "a guild's plugins are packages that its configuration names",
-  'src/cli/reach/load-redact.ts': 'the command line loads the module that `--redact` names',
+  'src/cli/connect/load-redact.ts': 'the command line loads the module that `--redact` names',
 })
 
 /** @typedef {{ file: string, line: number, problem: string }} Violation */
@@ -122,8 +128,9 @@ function problemInExample(file, specifier) {
  * @returns {{ key: string, id: string } | undefined}
  */
 function layerOf(path) {
+  if (path in LAYERS && path.includes('.')) return { key: path, id: path }
   const [first = '', second, ...rest] = path.split('/')
-  if (second === undefined) return first in LAYERS && first.includes('.') ? { key: first, id: first } : undefined
+  if (second === undefined) return undefined
   if (rest.length > 0) {
     const nested = `${first}/${second}`
     if (nested in LAYERS) return { key: nested, id: nested }

@@ -1,38 +1,41 @@
-import { CANARY_SIZES } from '../ops/acts/action-record.js'
-import type { ActionReport, ActOptions, Target, Verb, Watching } from '../ops/api.js'
-import type { Call } from './command.js'
+import { CANARY_SIZES } from '../ops/actions/action-record.js'
+import type { ActionOptions, ActionReport, BulkVerb, ItemSelector, Ops, Watching } from '../ops/api.js'
+import { type Call, type Command, defineCommand } from './command.js'
 import { EXIT, type ExitCode } from './exit.js'
-import { FILTER_FLAGS, isFilterWord, readFilters, targetText } from './input/filters.js'
+import { FILTER_FLAGS, isFilterWord, readFilters, selectorText } from './input/filters.js'
 import type { Flags, Values } from './input/flags.js'
 import { notesOf } from './screen.js'
 import { counted, countText } from './terminal/bar.js'
 import { clean } from './terminal/clean.js'
 import { Progress } from './terminal/progress.js'
 import { UsageError } from './usage-error.js'
-import { unheardOf } from './views/unheard-of.js'
+import { mistypedName } from './views/unheard-of.js'
 
 /** Who acts, and why. Both go into the log. */
-export const BY_FLAGS = {
-  who: { kind: 'text', value: '<name>', about: 'who acts, for the log; default: you, on this machine' },
+export const ACTOR_FLAGS = {
+  who: { kind: 'text', value: '<name>', about: 'who you are, for the log; default: your user on this machine' },
   why: { kind: 'text', value: '<text>', about: 'why, for the log' },
 } as const satisfies Flags
 
 export const BULK_FLAGS = {
-  all: { kind: 'switch', about: 'all that this can be done to' },
+  all: { kind: 'switch', about: 'everything it applies to' },
   ...FILTER_FLAGS,
-  'dry-run': { kind: 'switch', about: 'only say how many it would be' },
-  yes: { kind: 'switch', short: 'y', about: 'do not ask' },
-  ...BY_FLAGS,
+  'dry-run': { kind: 'switch', about: 'only count the items' },
+  yes: { kind: 'switch', short: 'y', about: 'do not ask for confirmation' },
+  ...ACTOR_FLAGS,
 } as const satisfies Flags
 
 type BulkCall = Call<typeof BULK_FLAGS>
 
-export function byOf({ io, flags }: { io: Call['io']; flags: Values<typeof BY_FLAGS> }): { who: string; why?: string } {
+export function actorOf({ io, flags }: { io: Call['io']; flags: Values<typeof ACTOR_FLAGS> }): {
+  who: string
+  why?: string
+} {
   return { who: flags.who ?? io.user, ...(flags.why === undefined ? {} : { why: flags.why }) }
 }
 
-/** One id, a search, or everything: what the person said, and nothing that they did not. */
-export function targetOf({ io, flags, operands }: BulkCall, verb: string): Target {
+/** One id, a search, or everything, exactly as typed. */
+export function selectorOf({ io, flags, operands }: BulkCall, verb: string): ItemSelector {
   const ids = operands.filter((word) => !isFilterWord(word))
   const query = readFilters(
     flags,
@@ -41,77 +44,77 @@ export function targetOf({ io, flags, operands }: BulkCall, verb: string): Targe
   )
   const hasQuery = Object.keys(query).length > 0
   const [id, ...others] = ids
-  if (others.length > 0) throw new UsageError(`One id at a time, or a search: "${others[0]}" is too much.`, verb)
+  if (others.length > 0) throw new UsageError(`Give one id or a search: "${others[0]}" is one id too many.`, verb)
   if (id !== undefined) {
-    if (hasQuery || flags.all) throw new UsageError('Either an id, or a search, or --all.', verb)
+    if (hasQuery || flags.all) throw new UsageError('Give either an id, a search, or --all.', verb)
     return id
   }
-  if (hasQuery && flags.all) throw new UsageError('Either a search, or --all: all is more than the search.', verb)
+  if (hasQuery && flags.all) throw new UsageError('Give either a search or --all, not both.', verb)
   if (!hasQuery && !flags.all)
     throw new UsageError('Which items? Give an id, a search such as type:charge, or --all.', verb)
   return query
 }
 
-/** What a bulk command does: names its target, counts, asks, acts while somebody watches, and says what became of it. */
+/** A bulk command: it counts its items, asks, runs with a progress bar, and prints the result. */
 export interface Bulk {
-  readonly verb: Verb
+  readonly verb: BulkVerb
   /** The name of the command. */
   readonly name: string
   readonly past: string
-  /** One first, then ten: the end of each is waited for. */
+  /** Sends one item first, then ten, and waits for each to end. */
   readonly isCanary?: boolean
-  /** Asks even for a single item, because it cannot be taken back. */
+  /** Asks even for a single item, because it cannot be undone. */
   readonly isFinal?: boolean
-  act(target: Target, options: ActOptions): Promise<ActionReport>
+  act(target: ItemSelector, options: ActionOptions): Promise<ActionReport>
 }
 
-export async function runBulk(call: BulkCall, target: Target, bulk: Bulk): Promise<ExitCode> {
+export async function runBulk(call: BulkCall, target: ItemSelector, bulk: Bulk): Promise<ExitCode> {
   const { io, screen, flags, isJson } = call
-  const by = byOf(call)
+  const by = actorOf(call)
   const asks = !flags.yes && (typeof target !== 'string' || bulk.isFinal === true)
   if (flags['dry-run'] || asks) {
     const { total } = await bulk.act(target, { ...by, dryRun: true })
     if (flags['dry-run']) {
       if (isJson) screen.json({ verb: bulk.verb, target, total, dryRun: true })
-      else screen.line(`${bulk.name} would take ${counted(total, 'item')} (${clean(targetText(target))}).`)
+      else screen.line(`${bulk.name} would change ${counted(total, 'item')} (${clean(selectorText(target))}).`)
       return EXIT.done
     }
     if (total === 0 && typeof target !== 'string') return nothing(call, bulk, target)
     if (io.ask === undefined)
       throw new UsageError(
-        `${bulk.name} would take ${counted(total, 'item')}. Nobody is there to be asked: say --yes, or --dry-run to only count.`,
+        `${bulk.name} would change ${counted(total, 'item')}. There is no terminal to ask on: add --yes, or --dry-run to only count.`,
         bulk.name,
       )
     const answer = await io.ask(`${bulk.name} ${counted(total, 'item')}? [y/N] `)
     if (!/^\s*y(es)?\s*$/i.test(answer ?? '')) {
-      // An interrupt leaves the cursor behind the question.
-      screen.note(answer === undefined ? '\nNothing was done.' : 'Nothing was done.')
+      // An interrupt leaves the cursor after the question.
+      screen.note(answer === undefined ? '\nNothing was changed.' : 'Nothing was changed.')
       return EXIT.negative
     }
   }
   const report = await watched(call, bulk.name, (watch) =>
     bulk.act(target, { ...by, ...watching(watch, bulk.isCanary) }),
   )
-  return tellOutcome(call, bulk.past, report)
+  return printOutcome(call, bulk.past, report)
 }
 
-async function nothing(call: BulkCall, { verb, name }: Bulk, target: Exclude<Target, string>): Promise<ExitCode> {
+async function nothing(call: BulkCall, { verb, name }: Bulk, target: Exclude<ItemSelector, string>): Promise<ExitCode> {
   const { screen, isJson } = call
-  const hint = await unheardOf(await call.ops(), target)
+  const hint = await mistypedName(await call.ops(), target)
   if (hint !== undefined) screen.note(hint)
   if (isJson) screen.json({ verb, target, total: 0, done: 0, passed: 0, state: 'done' })
-  else screen.line(`There is nothing to ${name} (${clean(targetText(target))}).`)
+  else screen.line(`There is nothing to ${name} (${clean(selectorText(target))}).`)
   return EXIT.done
 }
 
-/** What somebody watches who runs a command over many items. */
+/** Progress bar and stop signal of a command over many items. */
 export interface Watch {
   readonly progress: Progress
-  /** An interrupt stops it after the page under way. */
+  /** An interrupt stops it after the current page. */
   readonly signal: AbortSignal
 }
 
-/** Shows the progress of something long. An interrupt stops it after the page under way; a second one ends the process. */
+/** Shows the progress of a long action. An interrupt stops it after the current page; a second one ends the process. */
 export async function watched<T>(
   { io, mayColour }: Pick<Call, 'io' | 'mayColour'>,
   label: string,
@@ -122,7 +125,7 @@ export async function watched<T>(
   const release = io.onInterrupt(() => {
     if (stop.signal.aborted) io.exit(EXIT.interrupted)
     progress.end()
-    io.err.write('Stopping after this page. Once more to leave at once.\n')
+    io.err.write('Stopping after this page. Press again to stop immediately.\n')
     stop.abort()
   })
   try {
@@ -133,20 +136,20 @@ export async function watched<T>(
   }
 }
 
-/** How many a canary sends ahead before the rest. */
+/** How many items a canary sends ahead of the rest. */
 const SENT_AHEAD = CANARY_SIZES.reduce((sum, size) => sum + size, 0)
 
-/** How an action tells those who watch. */
+/** The callbacks of an action that drive the progress bar. */
 export function watching({ progress, signal }: Watch, isCanary = false): Watching {
   return {
     onProgress: ({ done, passed, total }) =>
-      progress.show(done + passed, total, isCanary && done <= SENT_AHEAD ? 'those sent ahead to end' : undefined),
+      progress.show(done + passed, total, isCanary && done <= SENT_AHEAD ? 'the items sent ahead' : undefined),
     signal,
   }
 }
 
-/** Says what became of an action. */
-export function tellOutcome(
+/** Prints the result of an action. */
+export function printOutcome(
   { screen, isJson, typed }: Pick<Call, 'screen' | 'isJson' | 'typed'>,
   past: string,
   report: ActionReport,
@@ -154,13 +157,44 @@ export function tellOutcome(
   const { id, total, done, passed, state, because } = report
   if (isJson) screen.json(report)
   else {
-    const moved = passed === 0 ? '' : `; ${countText(passed)} had moved on by themselves`
+    const moved = passed === 0 ? '' : `; ${countText(passed)} had already moved on`
     const of = done + passed >= total ? counted(done, 'item') : `${countText(done)} of ${counted(total, 'item')}`
     screen.line(`${past} ${of}${moved}.`)
     if (state !== 'done') {
-      screen.line(`It stopped before its end${because === undefined ? '' : `: ${clean(because)}`}.`)
-      screen.line(`Go on with: ${typed(['proceed', id])}`)
+      screen.line(`It stopped early${because === undefined ? '' : `: ${clean(because)}`}.`)
+      screen.line(`Continue with: ${typed(['continue', id])}`)
     }
   }
   return state === 'done' ? EXIT.done : EXIT.negative
+}
+
+/** A command that applies one action to an item, to a search, or to everything. */
+export interface BulkCommand {
+  readonly name: string
+  readonly verb: Exclude<BulkVerb, 'redrive'>
+  readonly past: string
+  readonly summary: string
+  readonly examples: readonly (readonly [line: string, about: string])[]
+  /** It cannot be undone, so it asks even for a single item. */
+  readonly isFinal?: boolean
+}
+
+export function defineBulk({ name, verb, past, summary, examples, isFinal = false }: BulkCommand): Command {
+  const asks = isFinal
+    ? 'It cannot be undone, so it asks even for a single item'
+    : 'Before it changes more than one item, it shows how many and asks'
+  return defineCommand({
+    name,
+    summary,
+    operands: '[<id> | filter …]',
+    atMost: 20,
+    about: [`Applies to one item, a search, or --all. ${asks}; without a terminal it needs --yes.`],
+    flags: BULK_FLAGS,
+    examples,
+    async run(call) {
+      const target = selectorOf(call, name)
+      const ops: Ops = await call.ops()
+      return runBulk(call, target, { verb, name, past, isFinal, act: (what, options) => ops[verb](what, options) })
+    },
+  })
 }

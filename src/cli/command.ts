@@ -1,9 +1,9 @@
 import type { Ops } from '../ops/api.js'
+import type { Connected } from './connect/connected.js'
+import type { Needs } from './connect/ops-on.js'
 import type { ExitCode } from './exit.js'
 import type { Flags, Values } from './input/flags.js'
 import type { Io } from './io.js'
-import type { Needs } from './reach/ops-on.js'
-import type { Reached } from './reach/reached.js'
 import type { Screen } from './screen.js'
 
 /** What a command is called with. */
@@ -12,52 +12,42 @@ export interface Call<F extends Flags = Flags> {
   readonly screen: Screen
   readonly flags: Values<F>
   readonly operands: readonly string[]
-  /** A program reads the answer. */
+  /** The output is for a program. */
   readonly isJson: boolean
   readonly mayColour: boolean
-  /** The backend that was named, reached when it is first asked for. */
-  reach(): Promise<Reached>
-  /** What can be asked of it. */
+  /** Connects to the named backend, on the first call. */
+  connect(): Promise<Connected>
+  /** Ops on that backend. */
   ops(needs?: Needs): Promise<Ops>
-  /** Another command on the same backend, as somebody would type it. */
+  /** Another command on the same backend, as one would type it. */
   typed(words: readonly string[]): string
-  /** Runs another command line, with everything else as it is. */
+  /** Runs another command line in the same process. */
   again(args: readonly string[]): Promise<ExitCode>
 }
 
-/** One command: what it takes, what help says of it, and what it does. */
+/** One command: its arguments, its help, and what it does. */
 export interface Command {
   readonly name: string
   /** One line for the list of commands. */
   readonly summary: string
-  /** What stands behind the name, as the help shows it: `<id>`. */
+  /** The operands, as the help shows them: `<id>`. */
   readonly operands: string
   readonly atLeast: number
   readonly atMost: number
   readonly flags: Flags
-  /** Further sentences of its help. */
+  /** More paragraphs of its help. */
   readonly about: readonly string[]
   /** How it is used, and what that does. */
   readonly examples: readonly (readonly [command: string, does: string])[]
-  /** It works on a backend, so it takes the flags that name one. */
+  /** Whether it takes the flags that name a backend. */
   readonly needsBackend: boolean
   run(call: Call): Promise<ExitCode>
 }
 
-interface Given<F extends Flags> {
-  readonly name: string
-  readonly summary: string
-  readonly operands?: string
-  readonly atLeast?: number
-  readonly atMost?: number
-  readonly flags?: F
-  readonly about?: readonly string[]
-  readonly examples: readonly (readonly [command: string, does: string])[]
-  readonly needsBackend?: boolean
-  run(call: Call<F>): Promise<ExitCode>
-}
+type Given<F extends Flags> = Pick<Command, 'name' | 'summary' | 'examples'> &
+  Partial<Omit<Command, 'flags' | 'run'>> & { readonly flags?: F; run(call: Call<F>): Promise<ExitCode> }
 
-/** Makes a command whose `run` knows the types of its flags. */
+/** Defines a command whose `run` knows the types of its flags. */
 export function defineCommand<const F extends Flags = Record<never, never>>(given: Given<F>): Command {
   return Object.freeze({
     operands: '',
@@ -67,7 +57,7 @@ export function defineCommand<const F extends Flags = Record<never, never>>(give
     needsBackend: true,
     ...given,
     flags: given.flags ?? {},
-    // The parser fills in exactly the flags that are declared above.
+    // The parser fills in exactly the declared flags.
     run: (call: Call) => given.run(call as unknown as Call<F>),
   })
 }

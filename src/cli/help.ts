@@ -5,7 +5,7 @@ import { wrap } from './screen.js'
 import type { Paint } from './terminal/paint.js'
 import { pad, widthOf } from './terminal/width.js'
 
-/** How wide help gets where the output has no width. */
+/** The greatest width of help. */
 const PAGE = 100
 
 interface Page {
@@ -13,7 +13,7 @@ interface Page {
   readonly paint: Paint
 }
 
-/** The list of commands. `groups` are their names by what people come for. */
+/** The overall help: the list of commands, grouped by purpose. */
 export function renderOverallHelp(
   groups: readonly (readonly [title: string, commands: readonly Command[]])[],
   { columns, paint }: Page,
@@ -21,7 +21,7 @@ export function renderOverallHelp(
   const width = Math.min(columns, PAGE)
   const names = groups.flatMap(([, commands]) => commands.map(({ name }) => widthOf(name)))
   const lines = [
-    `${paint('title', 'millrace')} looks into a Millrace backend and acts on what is there.`,
+    `${paint('title', 'millrace')} inspects and manages a Millrace backend.`,
     '',
     `Usage: millrace <command> [--backend <address>] [flags]`,
   ]
@@ -32,30 +32,30 @@ export function renderOverallHelp(
   }
   lines.push(
     '',
-    paint('title', 'Which backend'),
+    paint('title', 'Backend flags'),
     ...flagLines(BACKEND_FLAGS, width, paint),
     '',
-    paint('title', 'Everywhere'),
+    paint('title', 'Common flags'),
     ...flagLines(COMMON_FLAGS, width, paint),
     '',
     paint('title', 'Exit codes'),
     ...hanging('0', 'done', width, paint),
-    ...hanging('1', 'found something (audit, doctor), did not find it, or did not come to its end', width, paint),
-    ...hanging('2', 'called wrongly; nothing was done', width, paint),
-    ...hanging('3', 'the backend could not be reached, cannot do that, or failed', width, paint),
+    ...hanging('1', 'found something (audit, doctor), did not find it, or stopped early', width, paint),
+    ...hanging('2', 'wrong arguments; nothing was done', width, paint),
+    ...hanging('3', 'the backend could not be reached, does not support it, or failed', width, paint),
     '',
     paint('title', 'Examples'),
     ...exampleLines(
       [
-        ['millrace demo', 'see what it is about; needs nothing'],
-        ['millrace overview --watch --backend sqlite:./work.db', 'what happens there, live'],
-        ['millrace explain <id>', 'why an item does not run, and what would help'],
+        ['millrace demo', 'see what Millrace does; needs no server'],
+        ['millrace overview --watch --backend sqlite:./work.db', 'watch it live'],
+        ['millrace explain <id>', 'why an item does not run, and what to do'],
       ],
       width,
       paint,
     ),
     '',
-    'More on one command: millrace <command> --help',
+    'Help for one command: millrace <command> --help',
   )
   return lines
 }
@@ -71,8 +71,8 @@ export function renderCommandHelp(command: Command, { columns, paint }: Page): s
   for (const paragraph of command.about) lines.push('', ...wrap(paragraph, width))
   if (Object.keys(command.flags).length > 0)
     lines.push('', paint('title', 'Flags'), ...flagLines(command.flags, width, paint))
-  if (command.needsBackend) lines.push('', paint('title', 'Which backend'), ...flagLines(BACKEND_FLAGS, width, paint))
-  lines.push('', paint('title', 'Everywhere'), ...flagLines(COMMON_FLAGS, width, paint))
+  if (command.needsBackend) lines.push('', paint('title', 'Backend flags'), ...flagLines(BACKEND_FLAGS, width, paint))
+  lines.push('', paint('title', 'Common flags'), ...flagLines(COMMON_FLAGS, width, paint))
   lines.push('', paint('title', command.examples.length === 1 ? 'Example' : 'Examples'))
   lines.push(...exampleLines(command.examples, width, paint))
   return lines

@@ -1,4 +1,4 @@
-import type { Clock } from '../core/clock.js'
+import type { Clock } from '../core/time/clock.js'
 
 /** Where text goes. */
 export interface Sink {
@@ -11,28 +11,28 @@ export interface Sink {
 
 /** Keys as they are pressed, without waiting for a line. */
 export interface Keys {
-  /** Hears keys until the returned function is called. The terminal is as before then. */
-  listen(hear: (key: string) => void): () => void
+  /** Calls back for each key until the returned function is called, which also restores the terminal. */
+  listen(onKey: (key: string) => void): () => void
 }
 
-/** Everything that the command line knows of the world outside, handed in, so that it can be tested as functions. */
+/** Everything that the command line uses of the outside world, passed in for tests. */
 export interface Io {
   readonly out: Sink
   readonly err: Sink
-  /** There where a person sits at the keyboard. */
+  /** Undefined without a terminal. */
   readonly keys: Keys | undefined
-  /** Asks a person and returns the line that they typed; undefined when they interrupted or left. */
+  /** Asks a person and returns the line they typed; undefined if they interrupted. */
   readonly ask: ((question: string) => Promise<string | undefined>) | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   readonly clock: Clock
-  /** Who acts, where nobody says otherwise. */
+  /** The default for `--who`. */
   readonly user: string
-  /** Calls back when the person interrupts, until the returned function is called. The process goes on. */
+  /** Calls back on an interrupt, until the returned function is called. The process continues. */
   onInterrupt(run: () => void): () => void
   /** Calls back when the terminal has changed its size. */
   onResize(run: () => void): () => void
-  /** Fires when nobody reads the output any more (`| head`). */
+  /** Aborted when the reader of the output is gone (`| head`). */
   readonly closed: AbortSignal
-  /** Ends the process at once. */
+  /** Ends the process immediately. */
   exit(code: number): void
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import { keepAlive } from '../core/keep-alive.js'
-import { secretHider } from '../core/secrets.js'
+import { secretHider } from '../core/text/secrets.js'
+import { keepAlive } from '../core/time/keep-alive.js'
 import { endWith, onUncaught, processIo } from './process-io.js'
 import { renderError } from './report-error.js'
 import { runCli } from './run.js'
@@ -9,7 +9,7 @@ import { plain } from './terminal/paint.js'
 const io = processIo()
 onUncaught((error) => {
   const { argv, env } = process
-  // Whatever might hold a password: nobody knows any more which of them was the address.
+  // Hides the secrets of every word that may be an address.
   const hide = [env['MILLRACE_BACKEND'], ...argv.flatMap((word) => [word, word.replace(/^--backend=/, '')])]
     .filter((text) => text?.includes('://'))
     .map(secretHider)
@@ -23,7 +23,7 @@ onUncaught((error) => {
   }
   io.err.write(`${renderError(error, report).join('\n')}\n`)
 })
-// Our timers hold nothing open, and whoever waits for one has to.
+// Our timers do not keep the process alive, so this does.
 const release = keepAlive()
 void runCli(process.argv.slice(2), io).then((code) => {
   release()

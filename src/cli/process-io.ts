@@ -2,16 +2,16 @@ import { writeSync } from 'node:fs'
 import { hostname, userInfo } from 'node:os'
 import { createInterface } from 'node:readline/promises'
 import type { ReadStream, WriteStream } from 'node:tty'
-import { systemClock } from '../core/clock.js'
+import { systemClock } from '../core/time/clock.js'
 import { EXIT } from './exit.js'
 import type { Io, Keys, Sink } from './io.js'
 import { ENTER, LEAVE } from './terminal/live.js'
 
-/** The world of a real process. */
+/** The `Io` of a real process. */
 export function processIo(): Io {
   const { stdin, stdout, stderr } = process
   const closed = new AbortController()
-  // A reader that has seen enough (`| head`) is no error: from then on there is nobody to write to.
+  // A reader that closes the pipe (`| head`) is not an error.
   const out = sinkOn(stdout, 1, () => closed.abort())
   const err = sinkOn(stderr, 2, () => undefined)
   const isPerson = stdin.isTTY === true && stderr.isTTY === true
@@ -43,7 +43,7 @@ export function processIo(): Io {
 function sinkOn(stream: WriteStream, fd: number, gone: () => void): Sink {
   let isGone = false
   let isAway = false
-  // Whatever ends the process: the person gets the screen and the cursor back.
+  // However the process ends, the terminal gets its screen and cursor back.
   process.once('exit', () => {
     if (isAway && !isGone) writeSync(fd, LEAVE)
   })
@@ -70,8 +70,8 @@ function sinkOn(stream: WriteStream, fd: number, gone: () => void): Sink {
 
 function keysOf(stdin: ReadStream): Keys {
   return {
-    listen(hear) {
-      const onData = (data: Buffer) => hear(data.toString('utf8'))
+    listen(onKey) {
+      const onData = (data: Buffer) => onKey(data.toString('utf8'))
       stdin.setRawMode(true)
       stdin.on('data', onData)
       stdin.resume()
@@ -98,7 +98,7 @@ async function ask(question: string): Promise<string | undefined> {
 }
 
 function whoami(): string {
-  let user = process.env['USER'] ?? 'somebody'
+  let user = process.env['USER'] ?? 'unknown'
   try {
     user = userInfo().username
   } catch {
@@ -107,7 +107,7 @@ function whoami(): string {
   return `${user}@${hostname()}`
 }
 
-/** Ends with that code, once everything that was written has left. */
+/** Exits with that code, once the output is flushed. */
 export function endWith(code: number): void {
   process.exitCode = code
   const last = () => process.exit(code)
@@ -115,7 +115,7 @@ export function endWith(code: number): void {
   else process.stdout.write('', last)
 }
 
-/** What nobody caught. It is our mistake; still no stack trace at a person who did not ask for one. */
+/** Reports uncaught errors without a stack trace, and exits. */
 export function onUncaught(report: (error: unknown) => void): void {
   const end = (error: unknown) => {
     report(error)

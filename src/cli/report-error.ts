@@ -1,16 +1,16 @@
-import { errorStack, errorText } from '../core/error-text.js'
-import { peekString } from '../core/safe-read.js'
+import { errorStack, errorText } from '../core/text/error-text.js'
+import { peekString } from '../core/text/safe-read.js'
 import { EXIT, type ExitCode } from './exit.js'
 import { jsonText } from './screen.js'
 import { cleanLines } from './terminal/clean.js'
 import type { Paint } from './terminal/paint.js'
 
-/** Errors that say: called wrongly. */
+/** Codes of usage errors. */
 const USAGE = new Set(['USAGE', 'BAD_OPTION', 'BAD_CURSOR'])
-/** Errors that answer the question: what was asked for is not there, or cannot be done to it. */
+/** Codes of negative answers: the item does not exist, or the action does not apply. */
 const NEGATIVE = new Set(['NO_ITEM', 'NO_ACTION', 'WRONG_STATE', 'CONTENDED'])
 
-/** What an error ends the process with. */
+/** The exit code of an error. */
 export function exitOf(error: unknown): ExitCode {
   const code = peekString(error, 'code') ?? ''
   if (USAGE.has(code)) return EXIT.usage
@@ -21,13 +21,13 @@ export interface ErrorReport {
   readonly isJson: boolean
   readonly isDebug: boolean
   readonly paint: Paint
-  /** Takes out what is secret. */
+  /** Removes secrets. */
   readonly hide: (text: string) => string
-  /** What to type for help, where that would help. */
+  /** The command to type for help, if any. */
   readonly help: string | undefined
 }
 
-/** An error as a person reads it: what happened and what to try. Where it came from only if they ask. */
+/** An error for people: what happened and what to try, and the stack with `--debug`. */
 export function renderError(error: unknown, { isJson, isDebug, paint, hide, help }: ErrorReport): string[] {
   const message = hide(messageOf(error))
   if (isJson) {
@@ -42,14 +42,14 @@ export function renderError(error: unknown, { isJson, isDebug, paint, hide, help
   return lines
 }
 
-/** Our own errors speak for themselves; others need their name, and what the system called the trouble. */
+/** Our own errors are complete; others need the name and the system's error code. */
 function messageOf(error: unknown): string {
   const code = peekString(error, 'code') ?? ''
   const message = peekString(error, 'message') ?? ''
   const isOurs = typeof error === 'object' && error !== null && 'facts' in error
   if (isOurs && message !== '') {
     const cause = peekString((error as { readonly cause?: unknown }).cause, 'message')
-    // `There is no connection`: to what, and why, stands in the cause.
+    // The cause of `There is no connection` says to what, and why.
     return cause === undefined || cause === '' || message.includes(cause) ? message : `${message} (${cause})`
   }
   const where = [
@@ -58,8 +58,8 @@ function messageOf(error: unknown): string {
     portOf(error),
   ].filter((one) => one !== undefined)
   if (NETWORK[code] !== undefined)
-    return `The backend cannot be reached: ${NETWORK[code]} (${[code, ...where].join(' ')}). Look at the address and the server.`
-  // Several addresses of one host were tried, and none answered: each has its own error.
+    return `The backend cannot be reached: ${NETWORK[code]} (${[code, ...where].join(' ')}). Check the address and the server.`
+  // Several addresses of one host failed, each with its own error.
   const members = (error as { readonly errors?: unknown } | null)?.errors
   if (Array.isArray(members) && members.length > 0 && message === '') return messageOf(members[0])
   return message === '' ? errorText(error) : message
@@ -71,11 +71,11 @@ function portOf(error: unknown): string | undefined {
 }
 
 const NETWORK: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there',
+  ECONNREFUSED: 'the connection was refused',
   ENOTFOUND: 'there is no such host',
-  EAI_AGAIN: 'the name of the host cannot be looked up',
+  EAI_AGAIN: 'the host name cannot be resolved',
   ETIMEDOUT: 'it does not answer',
-  EHOSTUNREACH: 'there is no way to that host',
-  ENETUNREACH: 'there is no way to that network',
-  ECONNRESET: 'the other side cut the line',
+  EHOSTUNREACH: 'the host is unreachable',
+  ENETUNREACH: 'the network is unreachable',
+  ECONNRESET: 'the connection was reset',
 }

@@ -1,32 +1,32 @@
-import type { Clock } from '../core/clock.js'
-import { peekString } from '../core/safe-read.js'
-import { secretHider } from '../core/secrets.js'
+import { peekString } from '../core/text/safe-read.js'
+import { secretHider } from '../core/text/secrets.js'
+import type { Clock } from '../core/time/clock.js'
 import { VERSION } from '../core/version.js'
 import type { Call, Command } from './command.js'
 import { COMMANDS, GROUPS } from './commands/index.js'
+import { type Address, readAddress } from './connect/address.js'
+import { connect as connectBackend } from './connect/connect.js'
+import type { Connected } from './connect/connected.js'
+import { loadRedact } from './connect/load-redact.js'
+import { type Timeouts, timeoutsOf } from './connect/timeout.js'
 import { EXIT, type ExitCode } from './exit.js'
 import { renderCommandHelp, renderOverallHelp } from './help.js'
 import { checkOperands, parseArguments } from './input/parse.js'
 import type { Io } from './io.js'
-import { type Address, readAddress } from './reach/address.js'
-import { loadRedact } from './reach/load-redact.js'
-import { type Patience, patienceOf } from './reach/patience.js'
-import { reach as reachBackend } from './reach/reach.js'
-import type { Reached } from './reach/reached.js'
 import { exitOf, renderError } from './report-error.js'
 import { notesOf, openScreen } from './screen.js'
 import { typedCommand } from './typed.js'
 import { UsageError } from './usage-error.js'
 
-/** How a backend is reached; replaced by tests that bring their own. */
-export type Reach = (address: Address, clock: Clock, patience: Patience) => Promise<Reached>
+/** How to connect to a backend; tests replace it. */
+export type Connect = (address: Address, clock: Clock, timeouts: Timeouts) => Promise<Connected>
 
-/** How long closing a backend may take when everything has been said. */
+/** How long closing a backend may take. */
 const CLOSING_MS = 2_000
 
-/** Runs one command line and returns what the process ends with. Never rejects. */
-export async function runCli(given: readonly string[], io: Io, reach: Reach = reachBackend): Promise<ExitCode> {
-  // What people try first, before they have read anything.
+/** Runs one command line and returns its exit code. Never rejects. */
+export async function runCli(given: readonly string[], io: Io, connect: Connect = connectBackend): Promise<ExitCode> {
+  // Many people try `millrace help` first.
   const args = given[0] === 'help' ? [...given.slice(1), '--help'] : given
   const isJson = args.includes('--json')
   const mayColour = !args.includes('--no-color')
@@ -50,12 +50,12 @@ export async function runCli(given: readonly string[], io: Io, reach: Reach = re
       return EXIT.done
     }
     checkOperands(command, operands)
-    // The parser read every value by the kind of its flag.
+    // The parser has parsed every value by the kind of its flag.
     const values = flags as Call['flags']
-    const again = (other: readonly string[]) => runCli(other, io, reach)
+    const again = (other: readonly string[]) => runCli(other, io, connect)
     typed = (words) => typedCommand(words, { env: io.env, flags })
     const call = { io, screen, flags: values, operands, isJson, mayColour, typed, again }
-    return await runCommand(command, call, reach)
+    return await runCommand(command, call, connect)
   } catch (error) {
     const report = { isJson, isDebug: args.includes('--debug'), paint, hide, help: helpFor(error, typed) }
     io.err.write(`${renderError(error, report).join('\n')}\n`)
@@ -63,32 +63,36 @@ export async function runCli(given: readonly string[], io: Io, reach: Reach = re
   }
 }
 
-/** What to type for help, where that would help. */
+/** The command to type for help, if any. */
 function helpFor(error: unknown, typed: (words: readonly string[]) => string): string | undefined {
   if (error instanceof UsageError && error.command !== undefined) return `millrace ${error.command} --help`
   return peekString(error, 'code') === 'NO_ACTION' ? typed(['actions']) : undefined
 }
 
-async function runCommand(command: Command, call: Omit<Call, 'reach' | 'ops'>, reachOut: Reach): Promise<ExitCode> {
+async function runCommand(
+  command: Command,
+  call: Omit<Call, 'connect' | 'ops'>,
+  connectTo: Connect,
+): Promise<ExitCode> {
   const { io, flags } = call
-  let reached: Promise<Reached> | undefined
-  const patience = patienceOf(typeof flags['timeout'] === 'number' ? flags['timeout'] : undefined)
+  let connected: Promise<Connected> | undefined
+  const timeouts = timeoutsOf(typeof flags['timeout'] === 'number' ? flags['timeout'] : undefined)
   const text = (name: string) => (typeof flags[name] === 'string' ? flags[name] : undefined)
-  const reach = (): Promise<Reached> => {
-    reached ??= (async () => {
+  const connect = (): Promise<Connected> => {
+    connected ??= (async () => {
       const named = { backend: text('backend'), schema: text('schema'), prefix: text('prefix') }
-      return reachOut(readAddress(named, io.env), io.clock, patience)
+      return connectTo(readAddress(named, io.env), io.clock, timeouts)
     })()
-    return reached
+    return connected
   }
   try {
-    // Before anything is asked: what cannot be redacted is not shown.
+    // Loaded first: without it, nothing is shown.
     const redact = command.needsBackend ? await loadRedact(text('redact'), io.env) : undefined
-    const ops = async (needs = { guild: false }) => (await reach()).ops({ ...needs, redact })
-    return await command.run({ ...call, reach, ops })
+    const ops = async (needs = { guild: false }) => (await connect()).ops({ ...needs, redact })
+    return await command.run({ ...call, connect, ops })
   } finally {
-    // Everything has been said: a server that does not let go must not keep anybody.
-    const closing = reached?.then((one) => one.close()).catch(() => undefined)
+    // The output is complete: a server that does not close must not delay the exit.
+    const closing = connected?.then((one) => one.close()).catch(() => undefined)
     if (closing !== undefined) await Promise.race([closing, io.clock.sleep(CLOSING_MS)])
   }
 }

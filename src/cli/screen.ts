@@ -4,7 +4,7 @@ import { type Paint, painterFor, plain } from './terminal/paint.js'
 import { type Cell, type Column, renderFacts, renderTable } from './terminal/table.js'
 import { cut } from './terminal/width.js'
 
-/** What commands write with: lines and tables for people on one stream, notes on the other, one document for programs. */
+/** The output of commands: lines and tables or one JSON document on stdout, notes on stderr. */
 export interface Screen {
   readonly paint: Paint
   /** How wide a line of the output may be. */
@@ -15,7 +15,7 @@ export interface Screen {
   facts(facts: readonly (readonly [name: string, value: Cell | undefined])[]): void
   /** The one document of `--json`, or one line of many. */
   json(value: unknown, form?: 'document' | 'line'): void
-  /** What is about the run and not its result: on the other stream. */
+  /** A remark on stderr, which is not part of the result. */
   note(text: string): void
 }
 
@@ -37,7 +37,7 @@ export function openScreen({ out, err, env }: Pick<Io, 'out' | 'err' | 'env'>, m
   }
 }
 
-/** Paint and width of the stream that notes go to. */
+/** Paint and width of stderr. */
 export function notesOf({ err, env }: Pick<Io, 'err' | 'env'>, mayColour: boolean): { paint: Paint; columns: number } {
   return { paint: mayColour ? painterFor(err.isTerminal, env) : plain, columns: widthFor(err) }
 }
@@ -47,7 +47,7 @@ function widthFor(sink: Sink): number {
   return sink.isTerminal ? Math.max(20, sink.columns - 1) : Infinity
 }
 
-/** JSON for programs: what JSON has no word for (an instant that never comes) is left out. */
+/** JSON for programs, without infinite numbers, which JSON cannot hold. */
 export function jsonText(value: unknown, form: 'document' | 'line'): string {
   const text = JSON.stringify(
     value,
@@ -57,7 +57,7 @@ export function jsonText(value: unknown, form: 'document' | 'line'): string {
   return cleanJson(text)
 }
 
-/** Words wrapped to lines of that width, each begun with `indent`. */
+/** Text wrapped to that width, each line indented. */
 export function wrap(text: string, columns: number, indent = ''): string[] {
   const room = Math.max(20, Math.min(columns, 100) - indent.length)
   const lines: string[] = []

@@ -1,17 +1,17 @@
-import { safeAddress } from '../core/secrets.js'
+import { safeAddress } from '../core/text/secrets.js'
 
-/** How this command line was called, as far as the next one has to be called alike. */
+/** How this command line was called, as far as a suggested command must repeat it. */
 export interface CalledAs {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** What names the backend, and what may be shown of it; what stands in a variable stands there for the next one, too. */
+  /** The flags that name the backend and `--redact`; environment variables also apply to the next command. */
   readonly flags: Readonly<Record<string, unknown>>
 }
 
 const NAMING = ['backend', 'schema', 'prefix', 'redact'] as const
 
-/** A command line for somebody to copy: on the same backend, called the same way, quoted for a shell. */
+/** A command line to copy: on the same backend, called the same way, quoted for a shell. */
 export function typedCommand(words: readonly string[], { env, flags }: CalledAs): string {
-  // Whoever came through npx has no `millrace` on the path.
+  // With npx, `millrace` is not on the path.
   const self = env['npm_command'] === 'exec' ? ['npx', 'millrace'] : ['millrace']
   const named = NAMING.flatMap((name) => {
     const value = flags[name]
@@ -20,7 +20,7 @@ export function typedCommand(words: readonly string[], { env, flags }: CalledAs)
   return [...self, ...words, ...named].map(quoted).join(' ')
 }
 
-/** A word as a shell reads it back, whatever a stranger has put into an id. */
+/** A word quoted for a shell, whatever an id contains. */
 function quoted(word: string): string {
   if (/^[\w@%+=:,./-]+$/.test(word)) return word
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what must not reach a terminal

@@ -1,9 +1,9 @@
-import { closestName } from '../core/closest-name.js'
 import { MillraceError } from '../core/error.js'
+import { closestName } from '../core/text/closest-name.js'
 
-/** The person typed something that cannot be meant. Nothing has been done; the message says what to type instead. */
+/** Wrong arguments. Nothing has been done; the message says what to type instead. */
 export class UsageError extends MillraceError {
-  /** The command whose help would tell, where one was recognised. */
+  /** The command whose help to show, if one was recognised. */
   readonly command: string | undefined
   constructor(message: string, command?: string) {
     super('USAGE', message)
@@ -11,7 +11,7 @@ export class UsageError extends MillraceError {
   }
 }
 
-/** ` Did you mean "x"?`, or nothing when no name is near. */
+/** ` Did you mean "x"?`, or nothing if no name is close. */
 export function didYouMean(given: string, names: readonly string[]): string {
   const closest = closestName(given, names)
   return closest === undefined ? '' : ` Did you mean "${closest}"?`

@@ -3,8 +3,8 @@ import { randomFillSync } from 'node:crypto'
 import { v7 } from 'uuid'
 import { MillraceError } from './error.js'
 import { OptionTypeError } from './options.js'
-import { show } from './show.js'
-import type { At } from './time.js'
+import { describeValue } from './text/describe-value.js'
+import type { At } from './time/time.js'
 
 /** Makes one id per call: a non-empty string that no other call, in this process or another, returns. */
 export type IdGenerator = () => string
@@ -18,9 +18,9 @@ export interface UuidOptions {
 }
 
 /** An id, or a generator of ids, is not what it has to be. */
-export class InvalidIdError extends MillraceError {
+class InvalidIdError extends MillraceError {
   constructor(source: string, id: unknown) {
-    const got = show(id)
+    const got = describeValue(id)
     super(
       'INVALID_ID',
       `${source} must return a non-empty string, but returned ${got}. Return a new unique id per call.`,
@@ -60,7 +60,7 @@ export function setIdGenerator(generator?: IdGenerator): void {
 }
 
 /**
- * Calls `fn`, and lets `mint` make every id that it asks for until it is done, on whatever path it asks. Whoever does the same
+ * Calls `fn`, and lets `mint` make every id that it asks for until it is done, on whatever path it asks. A caller that does the same
  * again elsewhere makes the same ids, so that what both of them enqueue is enqueued once.
  */
 export async function mintingIds<T>(mint: IdGenerator, fn: () => T | Promise<T>): Promise<T> {
@@ -71,7 +71,7 @@ export async function mintingIds<T>(mint: IdGenerator, fn: () => T | Promise<T>)
     return await derivation.run(minting, fn)
   } finally {
     derivations -= 1
-    // What was begun in there may go on, and makes ids of its own from now on.
+    // What was begun in there may go on, and makes its own ids from now on.
     minting.mint = undefined
   }
 }
@@ -91,7 +91,7 @@ export function uuidGenerator(options: UuidOptions = {}): IdGenerator {
   const stamp: Stamp = { ms: 0, seq: 0 }
   const pool = new Uint8Array(512 * FRESH_BYTES)
   let next = pool.length
-  // One object for all calls: the library reads it at once and keeps nothing.
+  // One object for all calls: the library reads it immediately and keeps nothing.
   const random = new Uint8Array(16)
   const parts = { msecs: 0, seq: 0, random }
   return () => {
@@ -145,7 +145,7 @@ export function newToken(): string {
 
 /**
  * Lets a simulation make the tokens of this process, so that its seed repeats exactly; without an argument, back to chance.
- * Behind no door: tokens that can be guessed fence nobody.
+ * Behind no door: tokens that can be guessed protect nothing.
  */
 export function setTokenGenerator(generator?: () => string): void {
   generateToken = generator
@@ -161,7 +161,7 @@ const tokens = Buffer.alloc(512 * TOKEN_BYTES)
 let nextToken = tokens.length
 let generateToken: (() => string) | undefined
 
-/** How many `mintingIds` are under way: usually none, and then an id costs no look-up. */
+/** How many `mintingIds` calls are running: usually none, and then an id costs no look-up. */
 let derivations = 0
 let derivation: AsyncLocalStorage<{ readonly mint: IdGenerator | undefined }> | undefined
 

@@ -1,7 +1,6 @@
-import { closestName } from './closest-name.js'
 import { type Facts, MillraceError } from './error.js'
-import { peek } from './safe-read.js'
-import { show } from './show.js'
+import { closestName } from './text/closest-name.js'
+import { describeValue } from './text/describe-value.js'
 
 /** The code of every error about an option, whichever of the classes below it is. */
 const BAD_OPTION = 'BAD_OPTION'
@@ -10,12 +9,12 @@ const BAD_OPTION = 'BAD_OPTION'
  * An option that cannot be used: `<option> must be <allowed>, got <given>`. `option` is the path as the caller wrote it.
  * Bad numbers are `OptionRangeError`s and wrong types `OptionTypeError`s, so that `instanceof RangeError` and
  * `instanceof TypeError` answer as people expect; this class is for the rest (options that contradict each other).
- * All of them have `code === 'BAD_OPTION'`: compare that, or ask `isOptionError`.
+ * All of them have `code === 'BAD_OPTION'`: compare that.
  */
 export class OptionError extends MillraceError {
   readonly option: string
   constructor(option: string, allowed: string, given: unknown) {
-    super(BAD_OPTION, sentence(option, allowed, given), { facts: { option, allowed, given: show(given) } })
+    super(BAD_OPTION, sentence(option, allowed, given), { facts: { option, allowed, given: describeValue(given) } })
     this.option = option
   }
 }
@@ -29,7 +28,7 @@ export class OptionRangeError extends RangeError {
     super(sentence(option, allowed, given))
     this.name = 'OptionRangeError'
     this.option = option
-    this.facts = Object.freeze({ option, allowed, given: show(given) })
+    this.facts = Object.freeze({ option, allowed, given: describeValue(given) })
   }
 }
 
@@ -42,7 +41,7 @@ export class OptionTypeError extends TypeError {
     super(sentence(option, allowed, given))
     this.name = 'OptionTypeError'
     this.option = option
-    this.facts = Object.freeze({ option, allowed, given: show(given) })
+    this.facts = Object.freeze({ option, allowed, given: describeValue(given) })
   }
 }
 
@@ -54,17 +53,12 @@ export class UnknownOptionError extends MillraceError {
     const closest = closestName(name, names)
     const hint = closest === undefined ? '' : ` Did you mean "${closest}"?`
     const known = names.length === 0 ? ' It takes none.' : ` Options: ${names.join(', ')}.`
-    super(BAD_OPTION, `${show(name)} is not an option of ${owner}.${hint}${known}`, {
+    super(BAD_OPTION, `${describeValue(name)} is not an option of ${owner}.${hint}${known}`, {
       facts: { option: `${owner}.${name}`, closest },
     })
     this.option = `${owner}.${name}`
     this.closest = closest
   }
-}
-
-/** Whether `error` says that an option was bad. Holds across two copies of the package. */
-export function isOptionError(error: unknown): boolean {
-  return peek(error, 'code') === BAD_OPTION
 }
 
 /** What a number has to satisfy. Finite unless `infinite`; required unless there is a `default`. */
@@ -168,5 +162,5 @@ function allowedNumbers(rule: NumberRule): string {
 function sentence(option: string, allowed: string, given: unknown): string {
   return given === undefined
     ? `${option} is required: it must be ${allowed}`
-    : `${option} must be ${allowed}, got ${show(given)}`
+    : `${option} must be ${allowed}, got ${describeValue(given)}`
 }

@@ -1,4 +1,4 @@
-/** The guild: one host for plugins, which are told apart into kits (what they contribute) and apparatuses (what they do). */
+/** The guild: one host for plugins, which are kits (what they contribute) or apparatuses (what they do). */
 export { createGuild } from './host/create-guild.js'
 export { clearGuild, guild, runWithGuild, setGuild } from './host/current.js'
 export {

@@ -1,55 +1,56 @@
-import type { FailureClass } from '../core/failure.js'
-import type { RetryPolicyOptions } from '../core/retry-policy.js'
-import type { At, Ms } from '../core/time.js'
+import type { FailureClass } from '../core/failure/failure.js'
+import type { RetryPolicyOptions } from '../core/retry/retry-policy.js'
+import type { At, Ms } from '../core/time/time.js'
+import type { FailureGroup, ItemQuery, ItemSummary, LogEntry, TypeCounts } from '../ports/inspect.js'
 import type { Attempt } from '../ports/item.js'
-import type { Counted, FailureGroup, ItemQuery, ItemSummary, LogEntry, Worker } from '../ports/ledger.js'
-import type { ItemStateWord } from '../ports/words.js'
-import type { Reason } from './explain.js'
-import type { WritReason } from './guild/writ-reason.js'
+import type { WorkerRecord } from '../ports/ledger.js'
+import type { ItemState } from '../ports/words.js'
+import type { WritReason } from './guild/writ-facts.js'
+import type { Reason } from './items/explain.js'
 
-/** What a person can ask of a backend and do to it. No handler is loaded and nothing is claimed. */
+/** What people and tools can ask of a backend and do to it. No handler is loaded and nothing is claimed. */
 export interface Ops {
-  /** Per queue and type: how many stand where, what ended in the last minute, how long the oldest waits; and the workers. */
+  /** Per queue and type: items by state, what ended in the last minute, how long the oldest has waited; and the workers. */
   overview(): Promise<Overview>
   /** How many items are in each state, by queue and type. */
-  counts(): Promise<readonly Counted[]>
-  /** Items by state, type, queue, group, tag, class or fingerprint, the newest first, page by page. Never loads payloads. */
+  counts(): Promise<readonly TypeCounts[]>
+  /** Items by state, type, queue, group, tag, class or fingerprint, newest first, page by page. Never loads payloads. */
   list(query?: Partial<ItemQuery>): Promise<Page>
-  /** One item with its attempts and its life; `undefined` when the backend knows none of that id. */
+  /** One item with its attempts and its timeline; `undefined` when the backend has no item with that id. */
   item(id: string): Promise<ItemReport | undefined>
   /** Why an item does not run, the deciding reason first, each with what would resolve it. */
   explain(id: string): Promise<readonly [Reason, ...Reason[]]>
-  /** What would become of that failure: its class, and when each attempt would run. */
-  preview(type: string, error: unknown, options?: PreviewOptions): Promise<Preview>
-  /** Dead and retrying items by what they failed of, the largest groups first. What died without a run is grouped by how it ended. */
+  /** What would happen after that failure: its class, and when each attempt would run. */
+  preview(type: string, error: unknown, options?: PreviewPolicy): Promise<Preview>
+  /** Dead and retrying items grouped by failure, largest groups first. Items that died without a run are grouped by ending. */
   failures(limit?: number): Promise<readonly FailureGroup[]>
-  /** Everybody who was heard of within the last hour and has not stopped in order. */
+  /** The workers seen within the last hour, except those that were stopped cleanly. */
   workers(): Promise<readonly WorkerReport[]>
-  /** Every schedule with its next fires, and where the clocks of its zone change in between. */
+  /** Every schedule with its next occurrences, and the clock changes of its zone in between. */
   schedules(fires?: number): Promise<readonly ScheduleReport[]>
-  /** The last acts of people and tools, the newest first. */
+  /** The latest actions of people and tools, newest first. */
   log(limit?: number): Promise<readonly LogEntry[]>
 
-  /** Dead items go back to work, at attempt 1, with their id, group and history. */
-  redrive(what: Target, by: RedriveOptions): Promise<ActionReport>
-  /** Dead items go, and nothing of them remains. */
-  discard(what: Target, by: ActOptions): Promise<ActionReport>
-  /** Unfinished items end as cancelled; what runs is told by its signal, and counts as done even if its handler pays no heed. */
-  cancel(what: Target, by: ActOptions): Promise<ActionReport>
-  /** Scheduled, retrying and held items become ready now. */
-  runNow(what: Target, by: ActOptions): Promise<ActionReport>
-  pause(what: PauseTarget, by: By): Promise<void>
-  resume(what: PauseTarget, by: By): Promise<void>
-  /** Bulk actions and how far they have come, the newest first. */
+  /** Dead items run again from attempt 1, with their id, group and history. */
+  redrive(what: ItemSelector, by: RedriveOptions): Promise<ActionReport>
+  /** Removes dead items completely. */
+  discard(what: ItemSelector, by: ActionOptions): Promise<ActionReport>
+  /** Unfinished items end as cancelled. A running handler is notified by its signal; the item counts as done even if the handler ignores it. */
+  cancel(what: ItemSelector, by: ActionOptions): Promise<ActionReport>
+  /** Makes scheduled, retrying and held items ready now. */
+  runNow(what: ItemSelector, by: ActionOptions): Promise<ActionReport>
+  pause(what: PauseTarget, by: Actor): Promise<void>
+  resume(what: PauseTarget, by: Actor): Promise<void>
+  /** Bulk actions and their progress, newest first. */
   actions(): Promise<readonly ActionReport[]>
-  /** Goes on with a bulk action whose process ended in the middle. Who else may be at it stops after the page under way. */
-  proceed(actionId: string, options?: ProceedOptions): Promise<ActionReport>
+  /** Continues a bulk action that was interrupted. Another process still running it stops after its current page. */
+  continue(actionId: string, options?: ContinueOptions): Promise<ActionReport>
 
-  /** Every unfinished item has a live lease, a due time, or a blocker that itself can finish. What breaks that, and its repair. */
+  /** Finds unfinished items without a live lease, a due time, or a blocker that can itself finish, and says how to repair them. */
   audit(options?: AuditOptions): Promise<AuditReport>
 
-  /** The guild's obligations by phase, type or parent, the newest first. Needs `stacks`. */
-  writs(query?: WritQuery): Promise<readonly WritLine[]>
+  /** The guild's writs by phase, type or parent, newest first. Needs `stacks`. */
+  writs(query?: WritQuery): Promise<readonly WritSummary[]>
   /** One writ: its phase, links, rigs as attempts against the cap, why it is stuck, what the retry observer decided. */
   writ(id: string): Promise<WritReport | undefined>
   /** One rig with its engines. */
@@ -57,41 +58,41 @@ export interface Ops {
 }
 
 /** Who acts, and why. Both go into the log. */
-export interface By {
+export interface Actor {
   readonly who: string
   readonly why?: string
 }
 
-/** One item, or all that match. Which states an action takes is its own; `state` narrows it. */
-export type Target = string | { readonly [K in Exclude<keyof ItemQuery, 'cursor' | 'limit'>]?: ItemQuery[K] }
+/** One item by id, or all that match a query. Each action applies to certain states; `state` narrows them. */
+export type ItemSelector = string | { readonly [K in Exclude<keyof ItemQuery, 'cursor' | 'limit'>]?: ItemQuery[K] }
 
-/** What may be paused: everything of a queue, or of a type. */
+/** What can be paused: a queue or a type. */
 export type PauseTarget = { readonly queue: string } | { readonly type: string }
 
-/** How a bulk action is watched. */
+/** How the caller follows and stops a bulk action. */
 export interface Watching {
   /** Called after every page. */
   readonly onProgress?: (report: ActionReport) => void
-  /** Stops after the page under way; {@link Ops.proceed} goes on with it. */
+  /** Stops it after the current page; {@link Ops.continue} resumes it. */
   readonly signal?: AbortSignal
 }
 
-/** How an action is gone on with. `who` and `why` are for the log; default: those of the action. */
-export interface ProceedOptions extends Watching, Partial<By> {}
+/** Options of `continue`. `who` and `why` are for the log; default: those of the action. */
+export interface ContinueOptions extends Watching, Partial<Actor> {}
 
-/** How an act on one item or many is carried out: by whom, why, watched by whom. */
-export interface ActOptions extends By, Watching {
+/** Options of an action on one item or many. */
+export interface ActionOptions extends Actor, Watching {
   /** Only counts. */
   readonly dryRun?: boolean
-  /** How many items are changed by one commit. Default 500. */
+  /** How many items one commit changes. Default 500. */
   readonly pageSize?: number
 }
 
-/** How dead items are redriven. */
-export interface RedriveOptions extends ActOptions {
+/** Options of `redrive`. */
+export interface RedriveOptions extends ActionOptions {
   /**
-   * One first, then ten, then the rest. Stops when one of those sent ahead fails of what any of them had died of (also when it is
-   * tried again after that), dies again of something else, or has not ended in time.
+   * Redrives one item first, then ten, then the rest. Stops when one of those sent ahead fails with a failure that any of them had
+   * died of (even if it is retried after that), dies again of another cause, or has not ended in time.
    */
   readonly canary?: boolean
   /** How long to wait for the end of those sent ahead. Default 60 000. */
@@ -99,13 +100,13 @@ export interface RedriveOptions extends ActOptions {
 }
 
 /** What can be done to items in bulk. */
-export type Verb = 'redrive' | 'discard' | 'cancel' | 'runNow'
+export type BulkVerb = 'redrive' | 'discard' | 'cancel' | 'runNow'
 
 /** A bulk action, and how far it has come. */
 export interface ActionReport {
   readonly id: string
-  readonly verb: Verb
-  readonly target: Target
+  readonly verb: BulkVerb
+  readonly target: ItemSelector
   readonly who: string
   readonly why: string
   readonly startedAt: At
@@ -113,14 +114,14 @@ export interface ActionReport {
   readonly total: number
   /** How many it has changed. */
   readonly done: number
-  /** How many had moved on by themselves before it came to them. */
+  /** How many had moved on before the action reached them. */
   readonly passed: number
   readonly state: 'running' | 'done' | 'stopped'
-  /** Why it stopped before its end. */
+  /** Why it stopped early. */
   readonly because?: string
 }
 
-/** What stands where, who works on it, and what is paused. */
+/** Items by queue, type and state, the workers, and what is paused. */
 export interface Overview {
   readonly at: At
   readonly rows: readonly OverviewRow[]
@@ -132,54 +133,54 @@ export interface Overview {
 export interface OverviewRow {
   readonly queue: string
   readonly type: string
-  readonly counts: Readonly<Record<ItemStateWord, number>>
+  readonly counts: Readonly<Record<ItemState, number>>
   readonly completedPerMinute: number
   readonly failedPerMinute: number
-  /** How long the oldest that could run has waited. Undefined: none waits. */
+  /** How long the oldest ready item has waited. Undefined: none waits. */
   readonly oldestWaitMs?: Ms
   /** How many live workers run this type from this queue. */
   readonly workers: number
 }
 
-/** A process that runs work, as it was last heard of. */
-export interface WorkerReport extends Worker {
+/** A process that runs work, as last seen. */
+export interface WorkerReport extends WorkerRecord {
   readonly seenAt: At
   readonly isAlive: boolean
-  /** How many items it holds now. Of `workers()` only, and absent while more than a thousand run in the fleet. */
+  /** How many items it holds now. Only in `workers()`, and absent while the fleet runs more than a thousand. */
   readonly holds?: number
 }
 
 /** One page of a list. */
 export interface Page {
-  readonly items: readonly ItemLine[]
+  readonly items: readonly ListedItem[]
   /** Cursor of the next page. */
   readonly next?: string
 }
 
 /**
- * An item in a list. Payloads are not loaded for it; `item(id)` has them. Of an error there is the first line, at most 300
- * characters, through `redact`.
+ * An item in a list. Payloads are not loaded; `item(id)` has them. The error is its first line, at most 300 characters, passed
+ * through `redact`.
  */
-export interface ItemLine extends ItemSummary {
+export interface ListedItem extends ItemSummary {
   readonly id: string
   readonly type: string
-  /** Where it stands, in the word that everything uses. */
-  readonly state: ItemStateWord
+  /** Its state, in the words used everywhere. */
+  readonly state: ItemState
 }
 
-/** One item, with its history and what it carries. Its payloads and errors have been through `redact`. */
-export interface ItemReport extends ItemLine {
+/** One item with its history and payloads. Payloads and errors have passed through `redact`. */
+export interface ItemReport extends ListedItem {
   /** Every run, with its class, rule, error, worker and times. Empty where the backend keeps none. */
   readonly attempts: readonly Attempt[]
-  /** Its life in order, as far as the backend remembers it. */
-  readonly life: readonly Moment[]
+  /** What happened to it, in order, as far as the backend keeps it. */
+  readonly timeline: readonly TimelineEntry[]
   /** The encoded input. Absent where it is no longer kept. */
   readonly input?: string
   /** The encoded result, once it succeeded. */
   readonly result?: string
-  /** What its run reported last, encoded. */
+  /** The progress its run reported last, encoded. */
   readonly progress?: string
-  /** Ids of the items that it queued, at most a hundred of them. */
+  /** Ids of the items that it enqueued, at most a hundred. */
   readonly children: readonly string[]
   /** Undefined: its record has expired. */
   readonly group?: { readonly open: number; readonly value?: string }
@@ -187,8 +188,8 @@ export interface ItemReport extends ItemLine {
   readonly waitsFor?: readonly string[]
 }
 
-/** One step of an item's life. */
-export interface Moment {
+/** One entry of an item's timeline. */
+export interface TimelineEntry {
   readonly at: At
   readonly what:
     | 'enqueued'
@@ -207,94 +208,94 @@ export interface Moment {
 }
 
 /** Options of `preview`. */
-export interface PreviewOptions {
-  /** Default: what the live workers of that type say their policy is, else the default policy. */
+export interface PreviewPolicy {
+  /** Default: the policy that the live workers of that type report, or else the default policy. */
   readonly retry?: RetryPolicyOptions
 }
 
-/** What would become of a failure. */
+/** What would happen after a failure. */
 export interface Preview {
   readonly type: string
   readonly class: FailureClass
   /** The rule of the classifier that decided. */
   readonly rule: string
-  /** Where the policy came from. */
+  /** Where the policy comes from. */
   readonly policyFrom: 'options' | 'worker' | 'default'
-  /** Each attempt, the first included, and the span in which chance places it, counted from the first. */
+  /** Each attempt, and the range in which jitter places it, measured from the first. */
   readonly attempts: readonly { readonly attempt: number; readonly earliestMs: Ms; readonly latestMs: Ms }[]
-  /** In words: what happens, and what it ends as. */
+  /** The same in words. */
   readonly text: string
 }
 
-/** A schedule, and when it fires next. */
+/** A schedule and its next occurrences. */
 export interface ScheduleReport {
   readonly name: string
   readonly spec: string
   readonly nextAt: At
-  /** The next fires, `nextAt` first. Only `nextAt` where the rule is a function of the program. */
+  /** The next occurrences, `nextAt` first. Only `nextAt` where the rule is a function. */
   readonly fires: readonly At[]
   readonly timeZone?: string
-  /** Between which of the fires the clocks of its zone change, and by how much. */
+  /** When the clocks of its zone change between these occurrences, and by how much. */
   readonly changes: readonly { readonly at: At; readonly byMs: Ms }[]
 }
 
 /** Options of `audit`. */
 export interface AuditOptions {
-  /** Mends what can be mended, and logs it. */
-  readonly repair?: By
-  /** Looks for groups that never closed among all that has ended, and not only among the last 2,000 of each ending. Default false. */
+  /** Repairs what can be repaired, and logs it. */
+  readonly repair?: Actor
+  /** Checks the groups of all ended items, and not only of the last 2,000 of each ending. Default false. */
   readonly thorough?: boolean
   /** Called after every page of items. */
   readonly onProgress?: (report: AuditReport) => void
-  /** Stops after the page under way; the report then says that it is not complete. */
+  /** Stops it after the current page; the report then says that it is not complete. */
   readonly signal?: AbortSignal
 }
 
-/** What `audit` looked at, and what it found. */
+/** What `audit` checked and found. */
 export interface AuditReport {
-  /** How many unfinished items were looked at. */
+  /** How many unfinished items it checked. */
   readonly checked: number
   /** How many findings there are, and how many of them were repaired. */
   readonly found: number
   readonly repaired: number
   /** The first thousand of them. */
   readonly findings: readonly Finding[]
-  /** False: it was told to stop before it had seen everything. */
+  /** False: it was stopped before it had checked everything. */
   readonly isComplete: boolean
-  /** What it did not look at though nobody stopped it, and how much of that there is. Empty: it has looked at everything. */
-  readonly unseen: readonly { readonly code: UnseenCode; readonly count: number; readonly text: string }[]
+  /** What it did not check although it was not stopped, and how much. Empty: it has checked everything. */
+  readonly skipped: readonly { readonly code: SkippedCode; readonly count: number; readonly text: string }[]
 }
 
-/** What an audit may have to pass over, as a word that programs can compare. */
-export type UnseenCode =
-  /** Items that ended long ago: a group of theirs that never closed is looked for only with `thorough`. */
+/** What an audit may have to skip, as a code that programs can compare. */
+export type SkippedCode =
+  /** Items that ended long ago: their groups are checked only with `thorough`. */
   | 'ended'
-  /** Items of groups beyond those that are remembered during one audit. */
+  /** Items of more groups than one audit remembers. */
   | 'groups'
-  /** Groups that changed at every look. */
-  | 'restless'
-  /** Held items whose waits reach further than is looked in one go: they were taken to be able to end. */
-  | 'waits'
+  /** Groups that changed at every read. */
+  | 'kept-changing'
+  /** Held items behind more gates than one audit follows: they are assumed to be able to end. */
+  | 'deep-gates'
 
-/** What breaks the liveness invariant, as a word that programs can compare. */
+/** What breaks the liveness invariant, as a code that programs can compare. */
 export type FindingCode =
-  /** Running without a lease, or pending without a time, a hold or a place: in no list at all. */
-  | 'stray'
+  /** Running without a lease, or pending without a due time or a hold: in no list at all. */
+  | 'stuck-item'
   /** Held by a gate that does not exist. */
   | 'gate-missing'
-  /** Held by a gate that was not told of the end of a member. */
+  /** Held by a gate that missed the end of a member. */
   | 'gate-missed'
-  /** Held, without a time limit, by a gate over something that nobody has enqueued. */
+  /** Held, without a time limit, by a gate over an item that was never enqueued. */
   | 'gate-unknown'
   /** Held by gates that wait for each other. */
   | 'gate-cycle'
   /** Held by a pause that is over. */
   | 'pause-over'
-  /** Its lease ended long ago, and live workers do not take it back. */
-  | 'lapsed'
+  /** Its lease ended long ago, and the live workers have not reclaimed it. */
+  | 'lease-lapsed'
   /** The open count of its group is not the number of its unfinished items. */
   | 'group-count'
-  /** No live worker looks at its queue. */
+  /** No live worker serves its queue. */
   | 'no-worker'
   /** No live worker of its queue handles its type. */
   | 'unknown-type'
@@ -302,17 +303,17 @@ export type FindingCode =
 /** One thing that breaks the liveness invariant. */
 export interface Finding {
   readonly code: FindingCode
-  /** The item that it is about; the oldest where it is about many. */
+  /** The item in question; the oldest if there are many. */
   readonly id: string
   readonly text: string
-  /** What mends it, in words. */
+  /** How to repair it, in words. */
   readonly repair: string
-  /** Whether `audit({ repair })` does it by itself. */
+  /** Whether `audit({ repair })` can do it. */
   readonly canRepair: boolean
   readonly isRepaired: boolean
 }
 
-/** Which writs are meant. */
+/** Which writs to list. */
 export interface WritQuery {
   readonly phase?: string
   readonly type?: string
@@ -322,7 +323,7 @@ export interface WritQuery {
 }
 
 /** A writ in a list. */
-export interface WritLine {
+export interface WritSummary {
   readonly id: string
   readonly type: string
   readonly title: string
@@ -332,26 +333,26 @@ export interface WritLine {
   readonly updatedAt: string
 }
 
-/** One writ, with everything that says how it goes on. */
-export interface WritReport extends WritLine {
+/** One writ with its links, children, rigs and reasons. */
+export interface WritReport extends WritSummary {
   readonly body: string
   readonly resolution?: string
-  /** Of both directions; `kind` is what a link means to a plugin. */
+  /** In both directions; `kind` is what a link means to a plugin. */
   readonly links: readonly {
     readonly to: string
     readonly from: string
     readonly label: string
     readonly kind?: string
   }[]
-  /** At most a hundred of them, the newest first. */
-  readonly children: readonly WritLine[]
+  /** At most a hundred, newest first. */
+  readonly children: readonly WritSummary[]
   /** Oldest first: each is one attempt. At most the last twenty. */
   readonly rigs: readonly RigReport[]
   /** How many rigs it may have before it stays stuck. */
   readonly cap: number
-  /** What it waits for or why it stands still, the deciding reason first. Empty once it has ended. */
+  /** What it waits for or why it is stuck, the deciding reason first. Empty once it has ended. */
   readonly reasons: readonly WritReason[]
-  /** What the retry observer makes of it as it is now, and why. Absent where the guild has none. */
+  /** What the retry observer decides about it now, and why. Absent if the guild has none. */
   readonly retry?: { readonly decision: 'requeue' | 'leave'; readonly why: string }
 }
 
@@ -359,9 +360,9 @@ export interface WritReport extends WritLine {
 export interface RigReport {
   readonly id: string
   readonly writId: string
-  /** `running` and `blocked` go on; the others are ends. */
+  /** `running` and `blocked` are active; the others are final. */
   readonly status: string
-  /** From 1: which rig of its writ it is. */
+  /** Which rig of its writ it is, from 1. */
   readonly attempt: number
   readonly engines: readonly {
     readonly id: string
@@ -373,9 +374,9 @@ export interface RigReport {
     readonly error?: string
     /** The type of its block, and its message if it has one. */
     readonly blockedBy?: string
-    /** How many times it was tried again inside this rig. */
+    /** How many times it was retried in this rig. */
     readonly retries?: number
-    /** It is not tried again before this. */
+    /** It is not retried before this time. */
     readonly heldUntil?: string
   }[]
   readonly createdAt: string

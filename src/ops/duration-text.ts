@@ -1,4 +1,4 @@
-import type { Ms } from '../core/time.js'
+import type { Ms } from '../core/time/time.js'
 
 const UNITS: readonly (readonly [string, Ms])[] = [
   ['d', 86_400_000],
@@ -7,7 +7,7 @@ const UNITS: readonly (readonly [string, Ms])[] = [
   ['s', 1_000],
 ]
 
-/** A duration as a person says it, in at most two units: `3 m`, `2 h 5 m`, `40 ms`. */
+/** A duration in at most two units: `3 m`, `2 h 5 m`, `40 ms`. */
 export function durationText(ms: Ms): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
   let left = ms
@@ -29,12 +29,12 @@ export function spanText(minMs: Ms, maxMs: Ms): string {
   return min === max ? `${max} ${name}` : `${min}–${max} ${name}`
 }
 
-/** At most one decimal place where it matters, and more for what would read as nothing. */
+/** At most two significant digits below 10. */
 function shortNumber(value: number): string {
   return value >= 10 || value === 0 ? String(Math.round(value)) : String(Number(value.toPrecision(2)))
 }
 
-/** An instant as a person reads it, the same in every zone. */
+/** An instant as readable text, in UTC. */
 export function instantText(at: number): string {
   if (at === Infinity) return 'never'
   const date = new Date(at)

@@ -1,45 +1,38 @@
-import { type Clock, isClock } from '../core/clock.js'
 import { functionOption, OptionTypeError, optionsObject } from '../core/options.js'
-import { type Redact, redactedBy } from '../core/redact.js'
+import { type Redact, redactedBy } from '../core/text/redact.js'
+import { type Clock, isClock } from '../core/time/clock.js'
+import type { OverPlainPorts } from '../ports/find-ledger.js'
 import type { Ports } from '../ports/ports.js'
-import { openActs } from './acts/index.js'
+import { openActions } from './actions/open-actions.js'
 import type { Ops } from './api.js'
-import { openAudit } from './audit/index.js'
-import { openDesk } from './desk.js'
+import { openAudit } from './audit/audit.js'
+import { openOpsContext } from './context.js'
 import type { GuildStacks } from './guild/books.js'
 import { openReads } from './reads.js'
 
 /** Options of {@link openOps}. */
 export interface OpsOptions {
-  /** The prefix of the system that is looked at. Default `work:`. */
+  /** The prefix of the work system. Default `work:`. */
   readonly prefix?: string
   readonly clock?: Clock
   /**
-   * What people may see of inputs, results, progress, group values and errors. Default: all of it. What it throws on is withheld.
+   * What people may see of inputs, results, progress, group values and errors. Default: everything. If it throws, the value is withheld.
    */
   readonly redact?: Redact
   /** The document store of a guild, for `writs`, `writ` and `rig`: what `openStacks` returned, sealed or not. */
   readonly stacks?: GuildStacks
 }
 
-/**
- * Opens a backend, or three ports of your own, for people and tools: to ask and to act, from a process that runs no work itself.
- *
- * @example
- * ```ts
- * const ops = openOps(sqliteBackend({ file: 'work.db' }))
- * for (const { text, remedy } of await ops.explain('charge/o-3')) console.log(text, remedy)
- * ```
- */
-export function openOps(ports: Ports, options: OpsOptions = {}): Ops {
+/** Opens a backend for people and tools; the door hands in the adapter over plain ports. */
+export function openOpsOn(overPlainPorts: OverPlainPorts, ports: Ports, options: OpsOptions = {}): Ops {
   const { prefix, clock, redact, stacks } = optionsObject('openOps', options, ['prefix', 'clock', 'redact', 'stacks'])
   if (clock !== undefined && !isClock(clock)) throw new OptionTypeError('openOps.clock', 'a Clock', clock)
   if (stacks !== undefined && typeof stacks?.transaction !== 'function')
     throw new OptionTypeError('openOps.stacks', 'what openStacks() returned', stacks)
-  const desk = openDesk(ports, {
+  const context = openOpsContext(overPlainPorts, ports, {
     ...(prefix === undefined ? {} : { prefix }),
     ...(clock === undefined ? {} : { clock }),
   })
   const redacted = redactedBy(functionOption<Redact>('openOps.redact', redact, (value) => value))
-  return Object.freeze({ ...openReads(desk, { redacted, stacks }), ...openActs(desk), ...openAudit(desk) })
+  return Object.freeze({ ...openReads(context, { redacted, stacks }), ...openActions(context), ...openAudit(context) })
 }

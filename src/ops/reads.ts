@@ -1,64 +1,51 @@
 import { integerOption, stringOption } from '../core/options.js'
-import type { Redacted } from '../core/redact.js'
+import type { Redacted } from '../core/text/redact.js'
+import type { Actions } from './actions/open-actions.js'
 import type { Ops } from './api.js'
-import type { Desk } from './desk.js'
-import { explain } from './explain.js'
-import { readExplainFacts } from './explain-facts.js'
+import type { OpsContext } from './context.js'
+import { readOverview } from './fleet/overview.js'
+import { readPreview } from './fleet/preview.js'
+import { readSchedules } from './fleet/schedules.js'
+import { readWorkers } from './fleet/workers.js'
 import type { GuildStacks } from './guild/books.js'
 import { openGuildReads } from './guild/guild-reads.js'
-import { readItem } from './item.js'
-import { lineOf } from './item-line.js'
-import { readListQuery } from './item-query.js'
-import { readOverview } from './overview.js'
-import { readPreview } from './preview.js'
-import { withListedError, withShownSample } from './redacted.js'
-import { readSchedules } from './schedules.js'
-import { readWorkers } from './workers.js'
+import { explain } from './items/explain.js'
+import { readExplainFacts } from './items/explain-facts.js'
+import { readItem } from './items/item.js'
+import { readListQuery } from './items/item-query.js'
+import { listedItem } from './items/listed-item.js'
+import { withListedError, withShownSample } from './items/redacted.js'
 
-/** The part of {@link Ops} that only asks. */
-export type Reads = Pick<
-  Ops,
-  | 'overview'
-  | 'counts'
-  | 'list'
-  | 'item'
-  | 'explain'
-  | 'preview'
-  | 'failures'
-  | 'workers'
-  | 'schedules'
-  | 'writs'
-  | 'writ'
-  | 'rig'
->
+/** The queries of {@link Ops}. */
+export type Reads = Omit<Ops, keyof Actions | 'audit'>
 
 const FAILURE_GROUPS = 50
 
 export function openReads(
-  desk: Desk,
+  context: OpsContext,
   { redacted, stacks }: { readonly redacted: Redacted; readonly stacks: GuildStacks | undefined },
 ): Reads {
   const explained = async (id: string) =>
-    explain(await readExplainFacts(desk, redacted, stringOption('explain(id)', id)))
+    explain(await readExplainFacts(context, redacted, stringOption('explain(id)', id)))
   return {
-    overview: () => readOverview(desk),
-    counts: async () => desk.inspect('counts').counts(),
+    overview: () => readOverview(context),
+    counts: async () => context.inspect('counts').counts(),
     async list(query) {
       const asked = readListQuery(query)
-      const [page, at] = await Promise.all([desk.inspect('list').list(asked), desk.now()])
-      const items = page.items.map((view) => lineOf(withListedError(view, redacted), at))
+      const [page, at] = await Promise.all([context.inspect('list').list(asked), context.now()])
+      const items = page.items.map((view) => listedItem(withListedError(view, redacted), at))
       return page.next === undefined ? { items } : { items, next: page.next }
     },
-    item: async (id) => readItem(desk, redacted, stringOption('item(id)', id)),
+    item: async (id) => readItem(context, redacted, stringOption('item(id)', id)),
     explain: explained,
-    preview: (type, error, options) => readPreview(desk, type, error, options),
+    preview: (type, error, options) => readPreview(context, type, error, options),
     async failures(limit) {
       const most = integerOption('failures(limit)', limit, { min: 1, max: 1_000, default: FAILURE_GROUPS })
-      const groups = await desk.inspect('failures').failures(most)
+      const groups = await context.inspect('failures').failures(most)
       return groups.map((group) => withShownSample(group, redacted))
     },
-    workers: () => readWorkers(desk),
-    schedules: (fires) => readSchedules(desk, fires),
-    ...openGuildReads(stacks, desk.clock, redacted, explained),
+    workers: () => readWorkers(context),
+    schedules: (fires) => readSchedules(context, fires),
+    ...openGuildReads(stacks, context.clock, redacted, explained),
   }
 }

@@ -1,4 +1,4 @@
-import type { At } from '../core/time.js'
+import type { At } from '../core/time/time.js'
 import type { Envelope, EnvelopeHead } from './item.js'
 
 /** Each tag is an entry of an index, written with the item. */
@@ -25,7 +25,7 @@ export function envelopeOf(read: Record<string, unknown>): Envelope | undefined 
   read['priority'] = numberOr(read['priority'], 0)
   for (const [name, fits] of OPTIONAL) if (name in read && !fits(read[name])) delete read[name]
   const tags = read['tags'] as readonly string[] | undefined
-  // Who pushes a body by hand is told of no limit: what is beyond it is left out.
+  // A body that was pushed by hand is not refused: what exceeds the limit is left out.
   if (tags !== undefined && tags.length > MOST_TAGS) read['tags'] = tags.slice(0, MOST_TAGS)
   // Every named field was checked above; the rest is `unknown` in the type as well.
   return read as Envelope
@@ -45,7 +45,7 @@ export function nextTry(envelope: Envelope, attempt: number, startAt: At): Envel
  * The envelope of a redriven item: as if enqueued now, for the first time, but it remembers that it was redriven. A deadline
  * that has passed is dropped, because with it the item would only expire again.
  */
-export function redriven(envelope: Envelope, now: At, startAt: At): Envelope {
+export function redrivenEnvelope(envelope: Envelope, now: At, startAt: At): Envelope {
   const { deadline, ...kept } = envelope
   const next = { ...kept, attempt: 1, queueAt: now, startAt, redrives: (envelope.redrives ?? 0) + 1 }
   return deadline === undefined || deadline <= now ? next : { ...next, deadline }
@@ -76,11 +76,6 @@ const OPTIONAL: readonly (readonly [string, (value: unknown) => boolean])[] = [
   ['redrives', isNumber],
   ['runTimeout', isNumber],
   ['strictDeadline', isFlag],
-  ['uniqueKey', isText],
-  ['uniqueFor', isNumber],
-  ['limitKey', isText],
-  ['steps', isNumber],
-  ['retryBudget', isText],
   ['payloadVersion', isNumber],
 ]
 

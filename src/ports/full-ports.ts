@@ -1,4 +1,4 @@
-import type { Ms } from '../core/time.js'
+import type { Ms } from '../core/time/time.js'
 import type { PulledWork, PushOptions, Queue, Store } from './ports.js'
 
 /** A queue with every optional power, that answers later: what a backend with a server or a file gives. */

@@ -1,13 +1,12 @@
-import type { FailureClass } from '../core/failure.js'
-import type { RetryPolicy } from '../core/retry-policy.js'
-import type { At, Ms } from '../core/time.js'
-import type { TreeMark } from './tree.js'
+import type { FailureClass } from '../core/failure/failure.js'
+import type { RetryPolicy } from '../core/retry/retry-policy.js'
+import type { At, Ms } from '../core/time/time.js'
 
 /** The words of `@ayepi/work` for where an item stands. `failed` exists in the public type; nothing ever writes it. */
-export type Status = 'pending' | 'running' | 'success' | 'dead'
+export type ItemStatus = 'pending' | 'running' | 'completed' | 'dead'
 
 /** How an item ended. The first two are successes; the rest say why it is dead. */
-export type Ending = 'done' | 'dropped' | DeadEnding
+export type Ending = 'completed' | 'dropped' | DeadEnding
 /** Why a dead item was given up. */
 export type DeadEnding = 'exhausted' | 'aborted' | 'expired' | 'cancelled' | 'crashed' | 'unroutable'
 
@@ -42,9 +41,9 @@ export interface EnvelopeHead {
   readonly parent?: string
   /** Ids its gate waited on, when a fired gate queued it. */
   readonly dependents?: readonly string[]
-  /** Gates to tell when it settles. */
+  /** Gates to notify when it settles. */
   readonly gates?: readonly string[]
-  /** Trees that it is part of: their gates hear of it when it and everything that it queued has ended. */
+  /** Trees that it is part of: their gates are notified when it and everything that it queued has ended. */
   readonly trees?: readonly TreeMark[]
   readonly tags?: readonly string[]
   /** Inbox of the instance that waits for it. */
@@ -56,17 +55,6 @@ export interface EnvelopeHead {
   /** What has not ended at its deadline expires, whatever its handler returns. */
   readonly strictDeadline?: boolean
   readonly payloadVersion?: number
-  // Kept for what comes next, so that it needs no other envelope. Nothing reads these yet.
-  /** At most one item with this key is open at a time. */
-  readonly uniqueKey?: string
-  /** For how long the key stays taken, beyond its item. */
-  readonly uniqueFor?: Ms
-  /** The key whose limit counts this item while it runs. */
-  readonly limitKey?: string
-  /** How many steps of it are on record: none, and a run has nothing to read. */
-  readonly steps?: number
-  /** The key of the budget that its retries draw from. */
-  readonly retryBudget?: string
   readonly [unknown: string]: unknown
 }
 
@@ -83,15 +71,15 @@ export interface Lease {
  * A leased item. Three counters with three owners: `envelope.attempt` is the policy's; `lapses` is the backend's (leases
  * that ended by expiry, never put-backs); `crashes` are the lapses of a lease whose last extension said that its handler ran.
  */
-export interface Claimed {
+export interface ClaimedItem {
   readonly lease: Lease
   readonly envelope: Envelope
   readonly lapses: number
   readonly crashes: number
   /** Deliveries of this message, put-backs included: how long an unknown type has been going round. */
   readonly deliveries: number
-  /** Somebody cancelled it while an earlier run had it: why. It is not to run any more. */
-  readonly cancelled?: string
+  /** Why it was cancelled, if that happened during an earlier run. It must not run again. */
+  readonly cancelReason?: string
   /** For a gate item that was freed by its gate: what the gate decided. Absent when its time ran out first. */
   readonly gate?: { readonly met: boolean }
 }
@@ -100,7 +88,7 @@ export interface Claimed {
 export interface Hold {
   readonly by: 'gate' | 'pause' | 'limit'
   readonly key: string
-  /** Where news of a gate can get lost: how soon to look for oneself first. It doubles from there. Default 1000. */
+  /** Where a gate's notification can get lost: the first poll comes after this long, and each wait doubles. Default 1000. */
   readonly pollMs?: Ms
 }
 
@@ -114,4 +102,23 @@ export interface Attempt {
   readonly rule?: string
   readonly error?: string
   readonly fingerprint?: string
+}
+
+/** That an item belongs to a tree which a gate waits for, and whether that gate wants its end or its success. */
+export interface TreeMark {
+  readonly key: string
+  readonly of: 'done' | 'success'
+}
+
+/**
+ * Under which name a gate counts the whole tree below an item: the item itself while it queues nothing, and otherwise the
+ * item of this id, which ends when everything below it has. One name for both, because it is not known beforehand which it will be.
+ */
+export function treeId(id: string, of: TreeMark['of']): string {
+  return of === 'success' ? `${id}/tree` : `${id}/tree-done`
+}
+
+/** The item at the top of a tree; undefined for what is no tree. */
+export function topOf(treeId: string): string | undefined {
+  return /^(?<id>.+)\/tree(?:-done)?$/s.exec(treeId)?.groups?.['id']
 }

@@ -1,6 +1,6 @@
 import { MillraceError } from '../core/error.js'
 
-/** How systems use the data of a backend: by its native ledger, or by its plain ports alone. */
+/** How systems use the data of a backend: by its native ledger, or only by its plain ports. */
 export type Mode = 'native' | 'plain'
 
 /** The data are used in the other mode: a group would live in two books. */

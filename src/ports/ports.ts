@@ -1,4 +1,4 @@
-import type { Maybe, Ms } from '../core/time.js'
+import type { MaybePromise, Ms } from '../core/time/time.js'
 
 /** How a body enters a queue. */
 export interface PushOptions {
@@ -26,23 +26,23 @@ export interface PulledWork {
  * A port is a bag of closures: its methods are called without `this`, and `{ ...queue, pop: mine }` is a queue too.
  */
 export interface Queue {
-  push(body: string, options?: PushOptions): Maybe<void>
+  push(body: string, options?: PushOptions): MaybePromise<void>
   /** Frees lapsed leases, then leases at most `max` visible bodies for `visibility` ms. */
-  pop(max: number, visibility: Ms): Maybe<PulledWork[]>
+  pop(max: number, visibility: Ms): MaybePromise<PulledWork[]>
   /** The lease now ends `visibility` ms from now. `false` says that it was lost; nothing is said where that is not known. */
-  heartbeat(pulled: PulledWork, visibility: Ms): Maybe<void | boolean>
-  ack(pulled: PulledWork): Maybe<void>
+  heartbeat(pulled: PulledWork, visibility: Ms): MaybePromise<void | boolean>
+  ack(pulled: PulledWork): MaybePromise<void>
   /** Ends the lease; the body is visible again after `delay`. A put-back, not a failure of the job. */
-  fail(pulled: PulledWork, delay?: Ms): Maybe<void>
+  fail(pulled: PulledWork, delay?: Ms): MaybePromise<void>
   /** Keeps a copy in the dead-letter sink. Does not remove the leased message. */
-  deadLetter?(body: string, error: string): Maybe<void>
+  deadLetter?(body: string, error: string): MaybePromise<void>
   /** Cheap and approximate; may count leased bodies. */
-  size?(): Maybe<number>
+  size?(): MaybePromise<number>
 
-  // Optional capabilities: looked for, never required.
-  pushMany?(bodies: readonly { readonly body: string; readonly options?: PushOptions }[]): Maybe<void>
-  ackMany?(pulled: readonly PulledWork[]): Maybe<void>
-  heartbeatMany?(pulled: readonly PulledWork[], visibility: Ms): Maybe<readonly (boolean | void)[]>
+  // Optional capabilities: used where present, never required.
+  pushMany?(bodies: readonly { readonly body: string; readonly options?: PushOptions }[]): MaybePromise<void>
+  ackMany?(pulled: readonly PulledWork[]): MaybePromise<void>
+  heartbeatMany?(pulled: readonly PulledWork[], visibility: Ms): MaybePromise<readonly (boolean | void)[]>
   /** The largest `max` that makes a difference: 10 for SQS. A round that returns this many counts as full. */
   readonly maxPop?: number
   /** The longest single delay that is honoured. */
@@ -51,34 +51,34 @@ export interface Queue {
 
 /** Best-effort fan-out of strings to every subscriber in every process, the publisher's own included. Loss is allowed. */
 export interface PubSub {
-  publish(message: string): Maybe<void>
+  publish(message: string): MaybePromise<void>
   /** Returns an idempotent unsubscribe. A listener that throws stops neither the others nor the publisher. */
   subscribe(listener: (message: string) => void): () => void
 }
 
-/** Keys and values with expiry. `ttl` undefined or 0 means for ever; an entry is gone when its end is not after now. */
+/** Keys and values with expiry. `ttl` undefined or 0 means forever; an entry is gone when its end is not after now. */
 export interface Store {
-  get(key: string): Maybe<string | undefined>
+  get(key: string): MaybePromise<string | undefined>
   /** Replaces value and expiry. */
-  set(key: string, value: string, ttl?: Ms): Maybe<void>
-  delete?(key: string): Maybe<void>
+  set(key: string, value: string, ttl?: Ms): MaybePromise<void>
+  delete?(key: string): MaybePromise<void>
   /** Atomic: true for exactly one of any set of concurrent callers. */
-  setIfNotExists(key: string, value: string, ttl?: Ms): Maybe<boolean>
+  setIfNotExists(key: string, value: string, ttl?: Ms): MaybePromise<boolean>
   /** Atomic; absent counts as 0; refreshes the expiry when given; returns the new value. */
-  increment?(key: string, by: number, ttl?: Ms): Maybe<number>
+  increment?(key: string, by: number, ttl?: Ms): MaybePromise<number>
 
-  // Optional capabilities: looked for, never required.
+  // Optional capabilities: used where present, never required.
   /** Atomically: if `marker` is absent, set it and add `by` to `counter`. */
   incrementOnce?(
     counter: string,
     marker: string,
     by: number,
     ttl?: Ms,
-  ): Maybe<{ readonly value: number; readonly applied: boolean }>
+  ): MaybePromise<{ readonly value: number; readonly applied: boolean }>
   /** Atomically: if the value is `expected` (undefined: absent), make it `next`. */
-  compareAndSet?(key: string, expected: string | undefined, next: string, ttl?: Ms): Maybe<boolean>
-  getMany?(keys: readonly string[]): Maybe<readonly (string | undefined)[]>
-  setMany?(entries: readonly { readonly key: string; readonly value: string; readonly ttl?: Ms }[]): Maybe<void>
+  compareAndSet?(key: string, expected: string | undefined, next: string, ttl?: Ms): MaybePromise<boolean>
+  getMany?(keys: readonly string[]): MaybePromise<readonly (string | undefined)[]>
+  setMany?(entries: readonly { readonly key: string; readonly value: string; readonly ttl?: Ms }[]): MaybePromise<void>
 }
 
 /** The three ports an engine runs on. */

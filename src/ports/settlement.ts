@@ -1,6 +1,6 @@
-import type { FailureClass } from '../core/failure.js'
-import type { At, Ms } from '../core/time.js'
-import type { Attempt, DeadEnding, Envelope, Hold, Lease, Status } from './item.js'
+import type { FailureClass } from '../core/failure/failure.js'
+import type { At, Ms } from '../core/time/time.js'
+import type { Attempt, DeadEnding, Envelope, Hold, ItemStatus, Lease } from './item.js'
 
 /**
  * Everything that is ever written, as data. Pure functions make effects; a backend applies the effects of one settlement
@@ -10,78 +10,81 @@ export type Effect =
   // Items
   /** A new item. With a `hold`, `delayMs` is when it is freed at the latest (`Infinity`: only by its hold). */
   | {
-      readonly do: 'push'
+      readonly do: 'enqueue'
       readonly item: Envelope
       readonly queue: string
       readonly delayMs: Ms
       readonly hold?: Hold
       /** Born leased (skipQueue): the worker that will run it, and for how long it holds it. Not running until an extension says so. */
-      readonly heldBy?: { readonly worker: string; readonly token: string; readonly leaseMs: Ms }
+      readonly leasedTo?: { readonly worker: string; readonly token: string; readonly leaseMs: Ms }
     }
   | { readonly do: 'recordAttempt'; readonly id: string; readonly was: Attempt }
   /** Back to pending with this attempt number, ready after `delayMs`. */
   | {
-      readonly do: 'retryAt'
+      readonly do: 'retry'
       readonly id: string
       readonly attempt: number
       readonly delayMs: Ms
-      readonly why: 'retry' | 'deferred'
+      readonly reason: 'retry' | 'deferred'
     }
   /** Put back: spends no attempt. Without a delay it keeps its due time and hence its place. */
   | { readonly do: 'release'; readonly id: string; readonly delayMs?: Ms; readonly hold?: Hold }
   | {
-      readonly do: 'finish'
+      readonly do: 'complete'
       readonly id: string
-      readonly ending: 'done' | 'dropped'
+      readonly ending: 'completed' | 'dropped'
       readonly result?: string
       readonly keepMs: Ms
     }
   | {
-      readonly do: 'park'
+      readonly do: 'deadLetter'
       readonly id: string
       readonly ending: DeadEnding
       readonly class: FailureClass
       readonly error: string
       readonly keepMs: Ms
-      /** What it died of where no run told: it is grouped by this instead of by the fingerprint of its last run. */
+      /** What it died of, where no run reported it: it is grouped by this instead of by the fingerprint of its last run. */
       readonly fingerprint?: string
     }
   /** Redrive: pending again, attempt 1, history kept. A deadline in the past is cleared. */
-  | { readonly do: 'reopen'; readonly id: string; readonly delayMs: Ms }
+  | { readonly do: 'redrive'; readonly id: string; readonly delayMs: Ms }
   /** Discard: nothing of it remains. */
-  | { readonly do: 'erase'; readonly id: string }
+  | { readonly do: 'delete'; readonly id: string }
   // Groups and gates: counters that the backend moves and compares inside the same atomic step
   /** Counts the pushes of its settlement in. One whose id exists already is not pushed, and comes off again. */
-  | { readonly do: 'openGroup'; readonly groupId: string; readonly by: number }
+  | { readonly do: 'joinGroup'; readonly groupId: string; readonly count: number }
   /** Reaching 0 closes the group, once. */
-  | { readonly do: 'closeGroup'; readonly groupId: string; readonly by: number }
-  /** The group's value. `expect` is the version that `append` was folded on; a first `final` wins. */
+  | { readonly do: 'leaveGroup'; readonly groupId: string; readonly count: number }
+  /** The group's value. `ifVersion` is the version that `append` was folded on; a first `final` wins. */
   | {
-      readonly do: 'contribute'
+      readonly do: 'setGroupValue'
       readonly groupId: string
       readonly value: string
       readonly final: boolean
-      readonly expect?: number
+      readonly ifVersion?: number
     }
-  /** Holds `holds` until `need` of `members` are done (or successful). Members already finished count at once. */
+  /** Holds `heldId` until `need` of `members` are done (or completed). Members that have already ended count immediately. */
   | {
       readonly do: 'openGate'
       readonly key: string
-      readonly holds: string
+      readonly heldId: string
       readonly members: readonly string[]
       readonly need: number
       readonly of: 'done' | 'success'
     }
   /** A member ended. `need <= 0` is met, `need > left` is impossible; either frees the held item, once. */
-  | { readonly do: 'tellGate'; readonly key: string; readonly member: string; readonly ok: boolean }
+  | { readonly do: 'notifyGate'; readonly key: string; readonly member: string; readonly completed: boolean }
   // People and signals
-  /** One instance's inbox. Finish, park and a closing group tell the recorded watchers by themselves. */
-  | { readonly do: 'notify'; readonly to: string; readonly ids: readonly string[] }
+  /** Notifies one instance's inbox. `complete`, `deadLetter` and a closing group notify the recorded watchers by themselves. */
+  | { readonly do: 'notify'; readonly inbox: string; readonly ids: readonly string[] }
   | { readonly do: 'schedule'; readonly name: string; readonly spec: string; readonly nextAt: At }
-  /** Marks a running item; its holder hears by inbox or heartbeat. */
-  | { readonly do: 'cancel'; readonly id: string; readonly reason: string }
+  /** Marks a running item; its worker is notified by inbox or heartbeat. */
+  | { readonly do: 'requestCancel'; readonly id: string; readonly reason: string }
   | { readonly do: 'pause' | 'resume'; readonly what: 'queue' | 'type'; readonly name: string }
   | { readonly do: 'log'; readonly who: string; readonly why: string; readonly what: string }
+
+/** The effect with this word, or one of these words. */
+export type EffectOf<Word extends Effect['do']> = Extract<Effect, { readonly do: Word }>
 
 /** When the guard does not hold, none of the effects happen. */
 export type Guard =
@@ -90,9 +93,9 @@ export type Guard =
   /** An enqueue: repeating it is harmless. */
   | { readonly by: 'absent'; readonly id: string }
   /** A person or a cancel acts. */
-  | { readonly by: 'status'; readonly id: string; readonly in: readonly Status[] }
+  | { readonly by: 'status'; readonly id: string; readonly in: readonly ItemStatus[] }
   /** A schedule fires once per fleet: its `nextAt` is still `at` (undefined: it does not exist yet). */
-  | { readonly by: 'fire'; readonly name: string; readonly at: At | undefined }
+  | { readonly by: 'schedule'; readonly name: string; readonly at: At | undefined }
   /** Pause, log. */
   | { readonly by: 'none' }
 
@@ -113,7 +116,7 @@ export interface GroupValue {
 export interface ClosedGroup {
   readonly groupId: string
   readonly value?: string
-  /** Somebody had registered to hear of it: it is no orphan. */
+  /** A caller had registered to be notified of it: it is not unhandled. */
   readonly watched?: boolean
 }
 

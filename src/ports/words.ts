@@ -1,19 +1,11 @@
-import type { At } from '../core/time.js'
-import type { Ending, Hold, Status } from './item.js'
+import type { At } from '../core/time/time.js'
+import type { Ending, Hold, ItemStatus } from './item.js'
 
 /** The words that store, metrics, command line and page all use for where an item stands. */
-export type ItemStateWord =
-  | 'blocked'
-  | 'scheduled'
-  | 'retrying'
-  | 'waiting'
-  | 'active'
-  | 'completed'
-  | 'dead'
-  | 'cancelled'
+export type ItemState = 'blocked' | 'scheduled' | 'retrying' | 'waiting' | 'active' | 'completed' | 'dead' | 'cancelled'
 
 /** Every state word, in the order in which tables show them. */
-export const ITEM_STATE_WORDS: readonly ItemStateWord[] = Object.freeze([
+export const ITEM_STATES: readonly ItemState[] = Object.freeze([
   'waiting',
   'scheduled',
   'retrying',
@@ -25,16 +17,16 @@ export const ITEM_STATE_WORDS: readonly ItemStateWord[] = Object.freeze([
 ])
 
 /** The one table of states. Everything that names a state to a person calls this. */
-export function stateWord(
+export function itemState(
   item: {
-    readonly status: Status
+    readonly status: ItemStatus
     readonly attempt: number
     readonly ending?: Ending
     readonly hold?: Hold
     readonly dueAt?: At
   },
   now: At,
-): ItemStateWord {
+): ItemState {
   switch (item.status) {
     case 'pending':
       if (item.hold !== undefined) return 'blocked'
@@ -42,9 +34,14 @@ export function stateWord(
       return 'waiting'
     case 'running':
       return 'active'
-    case 'success':
+    case 'completed':
       return 'completed'
     case 'dead':
       return item.ending === 'cancelled' ? 'cancelled' : 'dead'
   }
+}
+
+/** The item has ended: it is neither waiting nor running. */
+export function hasEnded(status: ItemStatus): boolean {
+  return status === 'completed' || status === 'dead'
 }

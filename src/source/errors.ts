@@ -23,7 +23,7 @@ export class HandlerTimeoutError extends MillraceError {
   }
 }
 
-/** A delivery was settled, or given back, and then settled again. The first settlement stands. */
+/** A delivery was settled, or released, and then settled again. The first settlement counts. */
 export class AlreadySettledError extends MillraceError {
   constructor(subject: string, cursor: string) {
     super(
@@ -40,7 +40,7 @@ export function isAlreadySettled(error: unknown): boolean {
   return hasCode(error, 'ALREADY_SETTLED')
 }
 
-/** A message was settled, extended or given back where it did not come from. */
+/** A message was settled, extended or released at a subscription that it did not come from. */
 export class ForeignMessageError extends MillraceError {
   constructor(subject: string) {
     super(

@@ -1,8 +1,6 @@
 /** The door of streams: results, middleware, inlets and the Hopper that joins them. */
 
-// What a handler says, and the errors that say it for you
-export { type Clock, type Random, systemClock } from '../core/clock.js'
-export { classLabel, type FailureClass } from '../core/failure.js'
+export { classLabel, type FailureClass } from '../core/failure/failure.js'
 export {
   DecodeError,
   GuardRejection,
@@ -12,8 +10,9 @@ export {
   RetryAfterError,
   RetryableError,
   SchemaError,
-} from '../core/failure-errors.js'
-export { isInvalidForState, isPoison, isRetryable } from '../core/failure-predicates.js'
+} from '../core/failure/failure-errors.js'
+export { isInvalidForState, isPoison, isRetryable } from '../core/failure/failure-predicates.js'
+export { type Backoff, type BackoffOption, type ExponentialOptions, exponential } from '../core/retry/backoff.js'
 export {
   type Action,
   ack,
@@ -29,38 +28,27 @@ export {
   reject,
   skip,
   term,
-} from '../core/result.js'
-export { BatchResultCountError, DrainedError, InvalidResultError, NoCodecError } from '../core/stream-errors.js'
-// Handlers, middleware, messages
-export { type ChainOptions, chain, chainWith, MiddlewareOrderError } from './chain.js'
-export { type Codec, CodecRegistry, decodeTyped, jsonCodec } from './codec-registry.js'
+} from '../core/stream/result.js'
+export { BatchResultCountError, DrainedError, InvalidResultError, NoCodecError } from '../core/stream/stream-errors.js'
+// What a handler says, and the errors that say it for you
+export { type Clock, type Random, systemClock } from '../core/time/clock.js'
 export {
   BadCloudEventError,
   type CloudEvent,
   type CloudEventsOptions,
   cloudEventsCodec,
 } from './codecs/cloud-events.js'
+export { type Codec, CodecRegistry, decodeTyped, jsonCodec } from './codecs/codec-registry.js'
 export {
   BadChangeEventError,
-  type ChangeEvent,
   type ChangeOperation,
   type ChangeSource,
   DEBEZIUM_CONTENT_TYPE,
+  type DebeziumChange,
   debeziumCodec,
   imageOf,
   MissingImageError,
 } from './codecs/debezium.js'
-export {
-  AttemptHeader,
-  attempt,
-  background,
-  type Context,
-  type ContextKey,
-  contextKey,
-  withAttempt,
-} from './context.js'
-export { type Decoded, decoded } from './decoded.js'
-export { type Before, defineMiddleware, type MiddlewareParts, type Thrown } from './define-middleware.js'
 export {
   AlreadySettledError,
   DeliveryLimitError,
@@ -70,11 +58,24 @@ export {
   InletClosedError,
   SubscriptionClosedError,
 } from './errors.js'
-export type { BatchEntry, BatchHandler, BatchStep, Handler, Middleware } from './handler.js'
-export { type Header, Headers, type HeadersInit } from './headers.js'
 // The engine
-export { Hopper, type HopperState } from './hopper.js'
-export type { HopperOptions, Logger } from './hopper-options.js'
+export { Hopper, type HopperState } from './hopper/hopper.js'
+export type { HopperOptions, Logger } from './hopper/hopper-options.js'
+export type { RunSummary } from './hopper/run-summary.js'
+export { MemInlet, type MemInletOptions } from './inlets/memory/mem-inlet.js'
+export { type MemDelivery, type MemMessageSpec, memDelivery } from './inlets/memory/mem-message.js'
+export { type LedgerCounts, type LedgerEntry, SettlementLog } from './inlets/memory/settlement-log.js'
+export { QueueInlet, type QueueInletOptions } from './inlets/queue/queue-inlet.js'
+export { pulledWork } from './inlets/queue/queue-message.js'
+export { QueueFetchError } from './inlets/queue/queue-subscription.js'
+export type {
+  Capabilities,
+  CapabilityName,
+  Inlet,
+  NakSupport,
+  SubscribeConfig,
+  Subscription,
+} from './inlets/subscription.js'
 export {
   CancelledError,
   HopperClosedError,
@@ -83,21 +84,33 @@ export {
   SettleTimeoutError,
   ShutdownDeadlineError,
 } from './loop/errors.js'
-export { MemInlet, type MemInletOptions } from './mem-inlet.js'
-export { Ledger, type LedgerCounts, type LedgerEntry } from './mem-ledger.js'
-export { type MemDelivery, type MemMessageSpec, memDelivery } from './mem-message.js'
-export { type Cursor, type Message, type VendorToken, vendorToken } from './message.js'
+export {
+  AttemptHeader,
+  attempt,
+  background,
+  type Context,
+  type ContextKey,
+  contextKey,
+  withAttempt,
+} from './message/context.js'
+export { type Decoded, decoded } from './message/decoded.js'
+export { type Header, Headers, type HeadersInit } from './message/headers.js'
+export { type Cursor, type Message, type VendorToken, vendorToken } from './message/message.js'
+// Handlers, middleware, messages
+export { type ChainOptions, chain, chainWith, MiddlewareOrderError } from './middleware/chain.js'
 export { type ContentTypeOptions, contentTypeValidator } from './middleware/content-type-validator.js'
 export {
   type DeadLetterRecord,
   type DeadLetterStore,
   type DlqOptions,
+  deadLetteredMessageKey,
   deadLetterToken,
   dlq,
-  parkedMessageKey,
 } from './middleware/dead-letter.js'
+export { type Before, defineMiddleware, type MiddlewareParts, type Thrown } from './middleware/define-middleware.js'
+export type { BatchEntry, BatchHandler, BatchStep, Handler, Middleware } from './middleware/handler.js'
 export {
-  type Begun,
+  type BeginResult,
   DuplicateInFlightError,
   fromSeenStore,
   type IdempotencyOptions,
@@ -111,15 +124,3 @@ export { KeyLeaseLostError } from './middleware/key-lease.js'
 export { MemDeadLetter } from './middleware/mem-dead-letter.js'
 export { type RetryMiddlewareOptions, retry } from './middleware/retry.js'
 export { InvalidPayloadError, schema, type Validator } from './middleware/schema.js'
-export { QueueInlet, type QueueInletOptions } from './queue-inlet.js'
-export { pulledWork } from './queue-message.js'
-export { QueueFetchError } from './queue-subscription.js'
-export type { RunSummary } from './run-summary.js'
-export type {
-  Capabilities,
-  CapabilityName,
-  Inlet,
-  NakSupport,
-  SubscribeConfig,
-  Subscription,
-} from './subscription.js'

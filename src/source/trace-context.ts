@@ -21,7 +21,7 @@ export function globalTracer(): Tracer | undefined {
 const TRACEPARENT = /^(?!ff)(?:00|([\da-f]{2}))-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/
 const ALL_ZERO = /^0+$/
 
-/** A span of somebody else, from W3C `traceparent` and `tracestate`. Read here, so that it works without a global propagator. */
+/** A span of another process, from W3C `traceparent` and `tracestate`. Read here, so that it works without a global propagator. */
 export function readTraceContext(traceparent: string | undefined, tracestate = ''): SpanContext | undefined {
   const found = TRACEPARENT.exec(traceparent?.trim().toLowerCase() ?? '')
   if (found === null) return undefined
@@ -38,7 +38,7 @@ export function readTraceContext(traceparent: string | undefined, tracestate = '
   }
 }
 
-/** A span as W3C text, for whoever comes after it. Undefined for a span that is none. */
+/** A span as W3C text, for the process that continues it. Undefined for a span that is none. */
 export function writeTraceContext(
   context: SpanContext,
 ): { readonly traceparent: string; readonly tracestate?: string } | undefined {

@@ -1,13 +1,13 @@
 import { setImmediate as realSetImmediate, setTimeout as realSetTimeout } from 'node:timers'
-import { type Clock, sleepOn } from '../core/clock.js'
+import { Heap } from '../core/collections/heap.js'
 import { MillraceError } from '../core/error.js'
-import { Heap } from '../core/heap.js'
 import { OptionRangeError, OptionTypeError } from '../core/options.js'
-import type { At, Ms } from '../core/time.js'
+import { type Clock, sleepOn } from '../core/time/clock.js'
+import type { At, Ms } from '../core/time/time.js'
 
 /** Options of {@link FakeClock}. */
 export interface FakeClockOptions {
-  /** The wall time at the beginning, epoch ms. Default: 2026-01-01T00:00:00Z, so that runs repeat exactly. */
+  /** The wall time at the beginning, epoch ms. Default: 2026-01-01T00:00:00Z, so runs repeat exactly. */
   readonly startAt?: At
   /**
    * How many turns of the event loop in a row must pass without a timer being set or cancelled before the clock believes
@@ -39,7 +39,7 @@ const DEFAULT_START_AT: At = Date.UTC(2026, 0, 1)
 const MAX_TURNS = 10_000
 /** In real time: a server that does not answer for so long will not answer. */
 const MAX_BUSY_MS: Ms = 30_000
-/** After so many turns in which a server has not answered, the clock looks once a millisecond only. */
+/** After so many turns without an answer of a server, the clock polls once a millisecond only. */
 const MAX_BUSY_TURNS = 50
 
 /**
@@ -47,7 +47,7 @@ const MAX_BUSY_TURNS = 50
  *
  * `advance(ms)` fires what falls due in between, earliest first and in the order of setting where the instant is the
  * same, and lets promise chains and `setImmediate`s come to rest before each timer and after the last one. Real I/O (files,
- * sockets) is waited for only where `resting` tells of it. The four methods of `Clock` work when detached, so `now: clock.now` is fine.
+ * sockets) is waited for only where `resting` reports it. The four methods of `Clock` work when detached, so `now: clock.now` is fine.
  *
  * @example
  * ```ts
@@ -191,7 +191,7 @@ export class FakeClock implements Clock {
     await this.#rest()
   }
 
-  // Nobody can ask the engine whether promise chains are at rest. Each setImmediate runs after all microtasks, and a chain
+  // The engine does not say whether promise chains are at rest. Each setImmediate runs after all microtasks, and a chain
   // that is still going somewhere sooner or later touches a timer: so a few quiet turns in a row count as rest.
   async #rest(): Promise<void> {
     let quiet = 0
@@ -201,7 +201,7 @@ export class FakeClock implements Clock {
       if (turns >= MAX_TURNS) throw neverIdle(`timers were still being set after ${MAX_TURNS} turns of the event loop`)
       const before = this.#changes
       await new Promise<void>((resolve) => {
-        // Whoever is asked may need this core to answer.
+        // The server may need this core to answer.
         if (busyTurns < MAX_BUSY_TURNS) realSetImmediate(resolve)
         else realSetTimeout(resolve, 1)
       })

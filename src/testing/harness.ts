@@ -1,15 +1,15 @@
 import { setImmediate as realSetImmediate, setTimeout as realSetTimeout } from 'node:timers'
 import { MillraceError } from '../core/error.js'
 import { numberOption, OptionError, optionsObject } from '../core/options.js'
-import type { Ms } from '../core/time.js'
-import type { BatchHandler, Handler } from '../source/handler.js'
-import { Hopper } from '../source/hopper.js'
-import type { HopperOptions } from '../source/hopper-options.js'
-import { MemInlet, type MemInletOptions } from '../source/mem-inlet.js'
-import type { Ledger, LedgerCounts } from '../source/mem-ledger.js'
-import type { MemMessageSpec } from '../source/mem-message.js'
-import { noCounts, type RunSummary } from '../source/run-summary.js'
-import type { Subscription } from '../source/subscription.js'
+import type { Ms } from '../core/time/time.js'
+import { Hopper } from '../source/hopper/hopper.js'
+import type { HopperOptions } from '../source/hopper/hopper-options.js'
+import { noCounts, type RunSummary } from '../source/hopper/run-summary.js'
+import { MemInlet, type MemInletOptions } from '../source/inlets/memory/mem-inlet.js'
+import type { MemMessageSpec } from '../source/inlets/memory/mem-message.js'
+import type { LedgerCounts, SettlementLog } from '../source/inlets/memory/settlement-log.js'
+import type { Subscription } from '../source/inlets/subscription.js'
+import type { BatchHandler, Handler } from '../source/middleware/handler.js'
 import { same } from './conformance/check.js'
 import { FakeClock } from './fake-clock.js'
 
@@ -33,7 +33,7 @@ export class HarnessStuckError extends MillraceError {
     super(
       'HARNESS_STUCK',
       `The run did not end within ${watchdogMs} ms of real time; the fake clock was moved by ${advancedMs} ms meanwhile. ` +
-        'Look for a handler that never returns, or that waits for something outside the fake clock.',
+        'Search for a handler that never returns, or that waits for something outside the fake clock.',
       { facts: { watchdogMs, advancedMs } },
     )
   }
@@ -41,7 +41,7 @@ export class HarnessStuckError extends MillraceError {
 
 /**
  * Runs a handler over a few messages as a hopper would, in no time: the clock moves on by itself whenever nothing else can
- * happen. The subscription is closed before the run, so that the run ends when all messages are dealt with.
+ * happen. The subscription is closed before the run, so the run ends when all messages are settled.
  *
  * @example
  * ```ts
@@ -74,7 +74,7 @@ export class Harness {
     this.#watchdogMs = numberOption('harness.watchdogMs', given.watchdogMs, { above: 0, default: 5_000 })
   }
 
-  get ledger(): Ledger {
+  get ledger(): SettlementLog {
     return this.inlet.ledger
   }
 
@@ -124,7 +124,7 @@ export class Harness {
         const nextAt = this.clock.nextDueAt()
         // Without a timer the handler waits for something real: leave it the event loop.
         if (nextAt === undefined) await new Promise<void>((resolve) => realSetImmediate(resolve))
-        // Whole steps: the distance to a timer at a fraction of a millisecond may round to less than it is, for ever.
+        // Whole steps: the distance to a timer at a fraction of a millisecond may round to less than it is, forever.
         else await this.clock.advance(Math.max(1, Math.ceil(nextAt - this.clock.now())))
       }
       return await running

@@ -1,13 +1,12 @@
-import type { Clock } from '../core/clock.js'
 import { MillraceError } from '../core/error.js'
-import type { Maybe, Ms } from '../core/time.js'
-import { unreachable } from '../core/unreachable.js'
-import type { CapabilityName } from '../source/subscription.js'
-import { ConformanceError } from './conformance/clause.js'
+import type { Clock } from '../core/time/clock.js'
+import type { MaybePromise, Ms } from '../core/time/time.js'
+import type { CapabilityName } from '../source/inlets/subscription.js'
+import { checkWaivers, registerClauses } from './conformance/clause.js'
 import { runnerFrom, type TestRunner } from './conformance/runner.js'
 import { type TestTime, type TimeOptions, testTime } from './conformance/time.js'
 import { InletBench, type InletUnderTest } from './inlet/bench.js'
-import type { InletClause, InletNeed } from './inlet/clause.js'
+import type { InletNeed } from './inlet/clause.js'
 import { type InletClauseName, inletClauses } from './inlet/clauses.js'
 
 export type { InletUnderTest } from './inlet/bench.js'
@@ -18,7 +17,7 @@ export interface InletSuite extends TimeOptions {
   /** The name in titles and failures: `kafka`. */
   readonly name: string
   /** Called for every clause, and more than once by some: an empty stream that lives by this clock and leases for so long. */
-  readonly open: (setup: { readonly clock: Clock; readonly leaseMs: Ms }) => Maybe<InletUnderTest>
+  readonly open: (setup: { readonly clock: Clock; readonly leaseMs: Ms }) => MaybePromise<InletUnderTest>
   /**
    * What this inlet, as configured, does not have: capabilities of its subscriptions, `'delivery count'`, `'redelivery'`. The
    * clauses that need it are skipped, visibly, and the suite checks that it is true.
@@ -51,48 +50,15 @@ const LEASE_TICKS = 4
  */
 export function describeInlet(options: InletSuite): void {
   const test = runnerFrom(options.test, 'describeInlet')
-  checkWaivers(options)
-  const without = options.realTime === true ? [...(options.without ?? []), 'exact time' as const] : options.without
+  const { waived = {} } = options
+  checkWaivers('describeInlet', waived, Object.keys(inletClauses))
+  const without = [...(options.without ?? []), ...(options.realTime === true ? (['exact time'] as const) : [])]
   test.describe(`${options.name}: inlet`, () => {
-    for (const [name, clause] of Object.entries<InletClause>(inletClauses)) {
-      const body = () => onBench(options, (bench) => keep(options.name, name, clause, bench))
-      const verdict = verdictOn(clause, options.waived?.[name as InletClauseName], without ?? [])
-      switch (verdict.kind) {
-        case 'kept':
-          test.it(name, body)
-          break
-        case 'skipped':
-          test.it.skip(`${name} (${verdict.why})`, body)
-          break
-        default:
-          unreachable(verdict)
-      }
-    }
-    test.it('inlet: is without what it was said to be without', () =>
-      onBench(options, async (bench) => checkWithout(bench, without ?? [])),
+    registerClauses<InletBench>(test, options.name, inletClauses, { waived, without }, (use) => onBench(options, use))
+    test.it('inlet: lacks the capabilities listed in without', () =>
+      onBench(options, async (bench) => checkWithout(bench, without)),
     )
   })
-}
-
-type InletVerdict = { readonly kind: 'kept' } | { readonly kind: 'skipped'; readonly why: string }
-
-function verdictOn(clause: InletClause, waiver: string | undefined, without: readonly InletNeed[]): InletVerdict {
-  if (waiver !== undefined) return { kind: 'skipped', why: `waived: ${waiver}` }
-  const lacking = clause.needs?.find((need) => without.includes(need))
-  return lacking === undefined ? { kind: 'kept' } : { kind: 'skipped', why: `without ${lacking}` }
-}
-
-/** A misspelt waiver would silently waive nothing. */
-function checkWaivers({ waived = {} }: InletSuite): void {
-  for (const [name, reason] of Object.entries(waived)) {
-    if (!Object.hasOwn(inletClauses, name))
-      throw new MillraceError(
-        'UNKNOWN_CLAUSE',
-        `waived: "${name}" is not a clause of describeInlet(). The clauses are: ${Object.keys(inletClauses).join('; ')}.`,
-      )
-    if (typeof reason !== 'string' || reason.trim() === '')
-      throw new MillraceError('UNKNOWN_CLAUSE', `waived: "${name}" needs a reason that users can read.`)
-  }
 }
 
 /** A capability that is there after all must be tested: skipping it would hide what users rely on. */
@@ -121,13 +87,5 @@ async function onBench(options: InletSuite, use: (bench: InletBench) => Promise<
       await subject.inlet.close()
       await subject.close?.()
     }
-  }
-}
-
-async function keep(inlet: string, name: string, clause: InletClause, bench: InletBench): Promise<void> {
-  try {
-    await clause.run(bench)
-  } catch (cause) {
-    throw new ConformanceError(inlet, name, { law: clause.law, look: clause.look, run: async () => {} }, cause)
   }
 }

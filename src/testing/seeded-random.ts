@@ -1,5 +1,5 @@
-import type { Random } from '../core/clock.js'
 import { OptionTypeError } from '../core/options.js'
+import type { Random } from '../core/time/clock.js'
 
 /**
  * Chance that repeats: the same seed gives the same numbers in `[0, 1)`, on every machine. For tests and simulations; it is
@@ -31,11 +31,11 @@ export function seededRandom(seed: number | string): Random {
   }
   // Neighbouring seeds start from similar states; a few rounds drive them apart.
   for (let i = 0; i < 15; i += 1) next()
-  // 53 bits, as Math.random has, so that code which spreads a number over a wide range sees no steps.
+  // 53 bits, as Math.random has: code that spreads a number over a wide range sees no steps.
   return () => ((next() >>> 5) * 67_108_864 + (next() >>> 6)) / 9_007_199_254_740_992
 }
 
-/** FNV-1a over the text's code units, with a final mix so that one changed bit changes about half of the result. */
+/** FNV-1a over the text's code units, with a final mix: one changed bit changes about half of the result. */
 function hash(text: string, start: number): number {
   let h = start | 0
   for (let i = 0; i < text.length; i += 1) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193)

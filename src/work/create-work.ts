@@ -1,22 +1,15 @@
-import type { Clock } from '../core/clock.js'
-import type { Metrics } from '../core/metrics.js'
+import type { Metrics } from '../core/metrics/metrics.js'
+import type { StatValue } from '../core/metrics/stat.js'
 import { OptionTypeError } from '../core/options.js'
-import { retry } from '../core/retry.js'
-import { peek } from '../core/safe-read.js'
-import type { StatValue } from '../core/stat.js'
+import { retry } from '../core/retry/retry.js'
+import { peek } from '../core/text/safe-read.js'
+import type { Clock } from '../core/time/clock.js'
+import { findLedger, type OverPlainPorts } from '../ports/find-ledger.js'
 import type { PausedNames } from '../ports/ledger.js'
-import { ledgerOf } from '../ports/native.js'
-import { overPlainPorts } from '../ports/plain/index.js'
 import type { Backend, Ports } from '../ports/ports.js'
-import type { ActiveWork } from './active.js'
-import type { CancelAnswer } from './controls/cancel.js'
-import type { Pausable } from './controls/pausing.js'
-import { Engine } from './engine.js'
-import type { Handle } from './handle.js'
-import { Registry, UnknownTypeError } from './registry.js'
-import { checkWork } from './result-tree.js'
-import type { ScheduleConfig } from './schedule/config.js'
-import { resolveSystemOptions, type WorkSystemOptions } from './system-options.js'
+import type { CancelResult } from './control/cancel.js'
+import type { Pausable } from './control/pause.js'
+import { Registry, UnknownTypeError } from './define/registry.js'
 import type {
   AnyWorkBuilder,
   GroupForName,
@@ -30,15 +23,21 @@ import type {
   WorkHandle,
   WorkInstanceOptions,
   WorkState,
-} from './work.js'
+} from './define/work.js'
+import { Engine } from './engine.js'
+import { resolveSystemOptions, type WorkSystemOptions } from './options.js'
+import type { ScheduleConfig } from './schedule/config.js'
+import { checkWork } from './settle/result-tree.js'
+import type { Handle } from './wait/handles.js'
+import type { ActiveWork } from './worker/active-items.js'
 
 /** What this system runs on. */
 export interface WorkCapabilities {
-  /** Every settlement is atomic and fenced. False on plain ports, where it is a sequence of repeatable steps. */
+  /** Every settlement is atomic and fenced. False on plain ports, where a settlement is a sequence of repeatable steps. */
   readonly atomic: boolean
   /** Items can be listed and counted by state. */
   readonly inspect: boolean
-  /** Which port is not the backend's own, where that made the system plain. */
+  /** The port that is not the backend's own, where that made the system plain. */
   readonly foreign?: string
 }
 
@@ -51,63 +50,69 @@ export interface WorkSystem<Defs extends readonly AnyWorkBuilder[] = readonly An
     input: InputForName<Defs, N>,
     options?: WorkInstanceOptions,
   ): WorkHandle<SelfForName<Defs, N>, GroupForName<Defs, N>>
-  /** Enqueues any number, each in a group of its own, waiting for room as it goes; resolves when all are durable. */
+  /** Enqueues any number of works, each in its own group, and waits for room where needed; resolves when all are durable. */
   enqueueMany<W extends Work>(
     works: readonly W[],
     options?: WorkInstanceOptions,
   ): Promise<readonly WorkHandle<SelfOfWork<W>, GroupOfWork<W>>[]>
   /**
-   * Enqueues work at times: by a cron expression, or by a function that says when next. Once per occurrence in the whole fleet.
-   * Goes on until the returned function is called or the system is stopped, whether or not it works.
+   * Enqueues work at times given by a cron expression or a function: once per occurrence in the whole fleet. Goes on until the
+   * returned function is called or the system is stopped, whether or not the system works.
    */
   schedule(config: ScheduleConfig): () => void
   /** Starts working. Idempotent. */
   start(): void
   /**
-   * Stops taking work, lets what runs finish for a while, gives the rest back, and waits until the backend has answered what was
-   * enqueued: for `stopDrain`, or 5 s if that is more. What is given up is reported (`ENQUEUES_UNANSWERED`). Idempotent.
+   * Stops claiming work, lets running handlers finish for a while, returns the rest, and waits until the backend has answered all
+   * enqueues: for `stopDrain`, but at least 5 s. What stays unanswered is reported (`ENQUEUES_UNANSWERED`). Idempotent.
    */
   stop(): Promise<void>
   /** The states of items: all of the backend's where it can list, otherwise those this process has seen. */
   list(filter?: ListFilter): Promise<WorkState[]>
   /**
-   * The states of these items, in their order; undefined where nothing is known: it never was, or is kept no longer. Plain ports
-   * keep a state for a day, so that one which waits or runs for longer may be unknown there too.
+   * The states of these items, in their order; undefined for an item that is unknown or no longer kept. Plain ports keep a state
+   * for a day, so an item that waits or runs for longer may be unknown there too.
    */
   states(ids: readonly string[]): Promise<readonly (WorkState | undefined)[]>
-  /** Cancels an item, wherever in the fleet it waits or runs, and says what that came to. */
-  cancel(id: string, reason?: string): Promise<CancelAnswer>
-  /** No process of the fleet begins work of this queue or type any more. What runs goes on; what waits keeps its place. */
+  /** Cancels an item, wherever in the fleet it waits or runs, and resolves with what became of it. */
+  cancel(id: string, reason?: string): Promise<CancelResult>
+  /** No process of the fleet starts work of this queue or type any more. Running work goes on; waiting work keeps its order. */
   pause(what: Pausable, reason?: string): Promise<void>
   /** Ends a pause. */
   resume(what: Pausable, reason?: string): Promise<void>
   /** What is paused: everything where the backend can list, otherwise the queues and types that this system knows. */
   paused(): Promise<PausedNames>
-  /** What this instance holds now. */
+  /** What this system holds now. */
   active(): ActiveWork[]
-  /** All metrics as they stand. `work.queue_depth` shows what {@link WorkSystem.measure} found last. */
+  /** The current metrics. `work.queue_depth` shows what {@link WorkSystem.measure} found last. */
   stats(): StatValue[]
-  /** Asks every queue how much it holds, sets `work.queue_depth`, and gives all metrics. For a scrape. */
+  /** Asks every queue how much it holds, sets `work.queue_depth`, and returns all metrics. For a scrape. */
   measure(): Promise<StatValue[]>
   readonly metrics: Metrics
   readonly backend: Backend
   readonly capabilities: WorkCapabilities
 }
 
-/** How many works of one `enqueueMany` are on their way at a time. */
+/** How many works of one `enqueueMany` are in flight at the same time. */
 const MOST_UNANSWERED = 1_000
 
-/**
- * Makes a work system. `fallback` gives the ports that were not given: the engine itself knows no backend.
- */
+/** The two backends that a door hands to the engine, which imports none itself. */
+export interface DoorBackends {
+  /** Makes the ports that the caller did not give. */
+  readonly memoryBackend: (options: { readonly clock: Clock }) => Backend
+  /** Makes a ledger of ports that no backend of ours made. */
+  readonly overPlainPorts: OverPlainPorts
+}
+
+/** Makes a work system. */
 export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
-  fallback: (options: { readonly clock: Clock }) => Backend,
+  { memoryBackend, overPlainPorts }: DoorBackends,
   options: WorkSystemOptions & { readonly work?: Defs } = {},
 ): WorkSystem<Defs> {
   const o = resolveSystemOptions(options)
   const registry = new Registry(options.work ?? [])
-  const backend = portsOf(options, () => fallback({ clock: o.clock }))
-  const opened = ledgerOf(backend, registry.queues, { prefix: o.prefix }, (ports, perType) =>
+  const backend = portsOf(options, () => memoryBackend({ clock: o.clock }))
+  const opened = findLedger(backend, registry.queues, { prefix: o.prefix }, (ports, perType) =>
     overPlainPorts(ports, perType, {
       prefix: o.prefix,
       clock: o.clock,
@@ -116,7 +121,7 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
       ...(options.portRetry === undefined ? {} : { retryPort: (call) => retry(call, options.portRetry) }),
     }),
   )
-  if (opened.foreign !== undefined && opened.isMixed === true) sayPlain(opened.foreign)
+  if (opened.foreign !== undefined && opened.isMixed === true) warnPlain(opened.foreign)
   const engine = new Engine(o, backend, opened, registry)
   const capabilities: WorkCapabilities = Object.freeze({
     atomic: opened.ledger.atomic,
@@ -132,7 +137,7 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
   }
   const enqueueMany = async (given: Iterable<Work>, each?: WorkInstanceOptions): Promise<readonly Handle[]> => {
     if (!isIterable(given)) throw new OptionTypeError('enqueueMany(works)', 'a list of works', given)
-    // A copy: it is looked through several times, and what becomes of the caller's list meanwhile changes nothing.
+    // A copy: it is read several times, and the caller may change the list meanwhile.
     const works = [...given]
     const handles: Handle[] = []
     const enqueued = enqueueAll(works, handles, each)
@@ -140,13 +145,12 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
     return enqueued
   }
   const enqueueAll = async (works: readonly Work[], handles: Handle[], each?: WorkInstanceOptions) => {
-    // All or none: what is no work is found before the first is sent.
+    // All or none: anything that is not work is found before the first is sent.
     for (const work of works) checkWork(work)
     if (works.length > 1) await engine.checkInputs(works)
     let unanswered: Promise<unknown>[] = []
     const mostUnanswered = Math.min(MOST_UNANSWERED, Math.ceil(o.maxUnsent / 2))
     for (const work of works) {
-      // However many there are, only so many wait to be sent at a time.
       const room = engine.whenRoom()
       if (room !== undefined || unanswered.length >= mostUnanswered) {
         await room
@@ -191,15 +195,15 @@ function isIterable(given: unknown): given is Iterable<unknown> {
   return typeof peek(given, Symbol.iterator) === 'function'
 }
 
-const said = new Set<string>()
+const warned = new Set<string>()
 
 /**
- * One wrapped port makes a system plain: its settlements are then steps, not one atomic commit. Somebody who wrapped a port
- * to log its calls would not expect that, so it is said, once for each port and process.
+ * One wrapped port makes a system plain: its settlements are then steps, not one atomic commit. Users who wrap a port to log its
+ * calls do not expect that, so a warning says it, once for each port and process.
  */
-function sayPlain(foreign: string): void {
-  if (said.has(foreign)) return
-  said.add(foreign)
+function warnPlain(foreign: string): void {
+  if (warned.has(foreign)) return
+  warned.add(foreign)
   process.emitWarning(
     `A work system runs on plain ports, because its ${foreign} is not the backend's own object (a copy or a wrapper of it?). ` +
       'Settlements are then a sequence of repeatable steps instead of one atomic commit, and items cannot be listed. ' +
@@ -208,7 +212,7 @@ function sayPlain(foreign: string): void {
   )
 }
 
-/** The ports in use: those given, over the backend's, over fresh ones. The very objects, since capabilities belong to them. */
+/** The ports in use: those given, then the backend's, then new ones. Never copies: capabilities belong to the objects. */
 function portsOf(options: WorkSystemOptions, fresh: () => Backend): Backend {
   const { backend, queue, pubsub, store } = options
   if (queue === undefined && pubsub === undefined && store === undefined) return backend ?? fresh()

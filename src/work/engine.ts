@@ -1,42 +1,42 @@
-import { keepAlive } from '../core/keep-alive.js'
 import { OptionTypeError } from '../core/options.js'
+import { keepAlive } from '../core/time/keep-alive.js'
 import { unreachable } from '../core/unreachable.js'
-import type { Claimed, DeadEnding } from '../ports/item.js'
-import type { ItemSummary } from '../ports/ledger.js'
-import type { OpenedLedger } from '../ports/native.js'
+import type { OpenedLedger } from '../ports/find-ledger.js'
+import type { ItemSummary } from '../ports/inspect.js'
+import type { ClaimedItem, DeadEnding } from '../ports/item.js'
 import type { Ports } from '../ports/ports.js'
 import type { ClosedGroup } from '../ports/settlement.js'
 import type { Delivery } from '../source/loop/delivery.js'
-import type { ActiveWork } from './active.js'
-import { closedAlone } from './closed-alone.js'
-import { Controls } from './controls/controls.js'
-import { looksAt, PAGE, readFilter } from './controls/list-filter.js'
-import { checkWorks } from './controls/queued-input.js'
-import type { Handle } from './handle.js'
-import { measureQueueDepths } from './queue-depth.js'
-import type { Registry } from './registry.js'
+import { Controls } from './control/controls.js'
+import { checkWorks } from './define/input-schema.js'
+import type { Registry } from './define/registry.js'
+import type { ListFilter, Work, WorkInstanceOptions, WorkState } from './define/work.js'
+import { EngineContext } from './engine-context.js'
+import { Enqueuer } from './enqueue/enqueue.js'
+import type { ResolvedSystemOptions } from './options.js'
 import type { ScheduleConfig } from './schedule/config.js'
 import { Schedules } from './schedule/schedules.js'
-import { Shared } from './shared.js'
-import { stateOf, statesOf } from './states.js'
-import { Submitter } from './submitter.js'
-import type { ResolvedSystemOptions } from './system-options.js'
-import { watchUnused, workWasTaken } from './unused-worker.js'
-import { Waiting } from './waiting.js'
-import type { ListFilter, Work, WorkInstanceOptions, WorkState } from './work.js'
-import { WorkLoop } from './work-loop.js'
-import type { WorkSettling } from './work-settling.js'
+import { GroupCompletion } from './settle/group-completion.js'
+import type { RunPendingSettlement } from './settle/pending-settlement.js'
+import { type Handle, Handles } from './wait/handles.js'
+import { listItems } from './wait/list-items.js'
+import { statesOf } from './wait/states.js'
+import type { ActiveWork } from './worker/active-items.js'
+import { measureQueueDepths } from './worker/backlog.js'
+import { watchUnused, workWasTaken } from './worker/unused-worker.js'
+import { WorkerLoop } from './worker/worker-loop.js'
 
 /**
- * Carries items from enqueue to settlement. It decides nothing itself: what happens to an item is decided by pure functions
- * (`submit`, `route`, `settle`), when it runs by doers, and what is written by the ledger.
+ * Carries items from enqueue to settlement. It decides nothing itself: pure functions decide what happens to an item
+ * (`enqueueSettlement`, `route`, `settle`), doers when it runs, and the ledger what is written.
  */
 export class Engine {
   readonly controls: Controls
-  readonly #s: Shared
-  readonly #submitter: Submitter
-  readonly #waiting: Waiting
-  readonly #loop: WorkLoop
+  readonly #context: EngineContext
+  readonly #enqueuer: Enqueuer
+  readonly #handles: Handles
+  readonly #groups: GroupCompletion
+  readonly #loop: WorkerLoop
   readonly #schedules: Schedules
   #running: Promise<unknown> | undefined
   #stopping: Promise<void> | undefined
@@ -46,34 +46,36 @@ export class Engine {
   #endWatch: (() => void) | undefined
 
   constructor(o: ResolvedSystemOptions, ports: Ports, opened: OpenedLedger, registry: Registry) {
-    this.#s = new Shared(o, ports, opened, registry)
-    this.controls = new Controls(this.#s, (view, error, closed) => this.#endedUnrun(view, 'cancelled', error, closed))
-    this.#waiting = new Waiting(this.#s, this.controls)
-    this.#loop = new WorkLoop(this.#s, {
+    const context = new EngineContext(o, ports, opened, registry)
+    this.#context = context
+    this.controls = new Controls(context, (view, error, closed) => this.#endedUnrun(view, 'cancelled', error, closed))
+    this.#handles = new Handles(context, this.controls)
+    this.#groups = new GroupCompletion(context, (...closed) => this.#handles.groupClosed(...closed))
+    this.#loop = new WorkerLoop(context, {
       settled: (delivery, settling) => this.#settled(delivery, settling),
       endedUnrun: (view, error, closed) => this.#endedUnrun(view, 'unroutable', error, closed),
-      closed: (group) => this.#closed(group),
+      closed: (group) => this.#groups.closed(group),
       moved: () => {
-        if (this.#s.recorder.active.size > 0) workWasTaken()
+        if (context.recorder.active.size > 0) workWasTaken()
         this.#holdProcess()
       },
     })
-    this.#schedules = new Schedules(this.#s, this.#accepted)
-    this.#submitter = new Submitter(this.#s, (...held) => this.#loop.runDirectly(...held))
+    this.#schedules = new Schedules(context, this.#accepted)
+    this.#enqueuer = new Enqueuer(context, (...held) => this.#loop.runSkippingQueue(...held))
   }
 
   enqueue(work: Work, options: WorkInstanceOptions | undefined): Handle {
-    return this.#waiting.handle(this.#submitter.submit(work, options), this.#accepted)
+    return this.#handles.handle(this.#enqueuer.enqueue(work, options), this.#accepted)
   }
 
-  /** Has `stop` and `close` wait for enqueues that are still to be made: for so many as `count` says. */
+  /** Makes `stop` and `close` wait for enqueues that are still to be made: as many as `count` returns. */
   waitFor(enqueues: Promise<unknown>, count: () => number): void {
-    this.#waiting.waitFor(enqueues, count)
+    this.#handles.waitFor(enqueues, count)
   }
 
   /** Backpressure for callers who enqueue in bulk: undefined where there is room, otherwise what to await first. */
   whenRoom(): Promise<void> | undefined {
-    return this.#s.commits.whenRoom()
+    return this.#context.commits.whenRoom()
   }
 
   schedule(config: ScheduleConfig): () => void {
@@ -82,16 +84,16 @@ export class Engine {
 
   /** Rejects with the first of these whose input is not valid. */
   async checkInputs(works: readonly Work[]): Promise<void> {
-    await checkWorks(works, (work) => this.#s.registry.schemaOf(work))
+    await checkWorks(works, (work) => this.#context.registry.schemaOf(work))
   }
 
   start(): void {
     this.#isWanted = true
-    // A start during a stop takes effect when that is over: two loops at once would be two workers.
+    // A start during a stop takes effect afterwards: two loops at the same time would be two workers.
     if (this.#running !== undefined || this.#stopping !== undefined) return
-    this.#waiting.open()
+    this.#handles.open()
     this.#schedules.start()
-    this.#running = this.#loop.run().catch((error) => this.#s.failed(error, 'queue'))
+    this.#running = this.#loop.run().catch((error) => this.#context.failed(error, 'queue'))
     this.#holdProcess()
     if (!this.#wasStarted) this.#watchUnused()
     this.#wasStarted = true
@@ -107,152 +109,101 @@ export class Engine {
     return this.#stopping
   }
 
-  /** Asks the queues for their sizes, so that the metrics show them. */
+  /** Asks the queues for their sizes, and sets the metrics that show them. */
   measure(): Promise<void> {
-    return measureQueueDepths(this.#s)
+    return measureQueueDepths(this.#context)
   }
 
   active(): ActiveWork[] {
-    return this.#s.recorder.active.list()
+    return this.#context.recorder.active.list()
   }
 
   states(ids: readonly string[]): Promise<readonly (WorkState | undefined)[]> {
     if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string'))
       throw new OptionTypeError('states(ids)', 'a list of ids', ids)
-    return statesOf(this.#s, ids)
+    return statesOf(this.#context, ids)
   }
 
-  async list(filter?: ListFilter): Promise<WorkState[]> {
-    const { ledger, known, o, recorder } = this.#s
-    const { queries, fits } = readFilter(filter)
-    const { inspect } = ledger
-    if (inspect === undefined) return (known?.list() ?? []).filter(fits)
-    const here = recorder.active.begun()
-    // By id: an item may move from one state to the next between two questions.
-    const states = new Map<string, WorkState>()
-    let looksLeft = looksAt(o.maxStates)
-    for (const query of queries) {
-      let cursor: string | undefined
-      do {
-        const page = await inspect.list({ ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) })
-        for (const view of page.items) {
-          const state = stateOf(view, here)
-          if (fits(state)) states.set(state.id, state)
-        }
-        cursor = page.next
-        looksLeft -= 1
-      } while (cursor !== undefined && states.size < o.maxStates && looksLeft > 0)
-      if (states.size >= o.maxStates || looksLeft <= 0) break
-    }
-    return [...states.values()]
+  list(filter?: ListFilter): Promise<WorkState[]> {
+    return listItems(this.#context, filter)
   }
 
   async #stop(): Promise<void> {
     const running = this.#running
     this.#running = undefined
-    const { stopDrain } = this.#s.o
-    const handedIn = this.#s.handedIn('stop')
-    await Promise.all([this.#schedules.stop(stopDrain), this.#loop.stop(stopDrain, handedIn)])
+    const { o, lost } = this.#context
+    const enqueuesAnswered = this.#context.enqueuesAnswered('stop')
+    await Promise.all([this.#schedules.stop(o.stopDrain), this.#loop.stop(o.stopDrain, enqueuesAnswered)])
     await running
     // What handlers and schedules enqueued as they ended.
-    await this.#s.handedIn('stop')
-    this.#s.lost.say()
-    this.#waiting.close()
+    await this.#context.enqueuesAnswered('stop')
+    lost.report()
+    this.#handles.close()
     this.#holdProcess()
   }
 
-  #settled(delivery: Delivery<Claimed>, settling: WorkSettling): void {
-    const { told, ran, result } = settling
+  #settled(delivery: Delivery<ClaimedItem>, settling: RunPendingSettlement): void {
+    const { summary, ran } = settling
     const { envelope } = ran.item
-    const at = this.#s.now()
-    this.#s.recorder.settled(delivery, settling, at)
+    const at = this.#context.now()
+    this.#context.recorder.settled(delivery, settling, at)
     if (ran.outcome.kind === 'returned') {
-      for (const { item } of ran.outcome.children) this.#s.saw(item, { status: 'pending' })
+      for (const { item } of ran.outcome.children) this.#context.remember(item, { status: 'pending' })
     }
-    const saw = (state: Partial<WorkState> & Pick<WorkState, 'status'>) =>
-      this.#s.saw(envelope, { runAt: ran.startedAt, ...state })
-    switch (told.kind) {
+    const remember = (state: Partial<WorkState> & Pick<WorkState, 'status'>) =>
+      this.#context.remember(envelope, { runAt: ran.startedAt, ...state })
+    switch (summary.kind) {
       case 'succeeded':
-        saw({ status: 'success', endAt: at })
-        this.#waiting.itemEnded(envelope.id, { result: told.result })
+        remember({ status: 'success', endAt: at })
+        this.#handles.itemEnded(envelope.id, { result: summary.result })
         break
       case 'dead':
       case 'expired':
-      case 'cancelled':
-        saw({
-          status: 'dead',
-          error: told.error,
-          ending: told.kind === 'dead' ? told.ending : told.kind,
-          endAt: at,
-        })
-        this.#waiting.itemEnded(envelope.id, { error: told.error })
+      case 'cancelled': {
+        const { error } = summary
+        remember({ status: 'dead', error, ending: summary.kind === 'dead' ? summary.ending : summary.kind, endAt: at })
+        this.#handles.itemEnded(envelope.id, { error })
         break
+      }
       case 'retried':
-        saw({ status: 'pending', attempt: envelope.attempt + 1, startAt: at + told.delayMs })
+        remember({ status: 'pending', attempt: envelope.attempt + 1, startAt: at + summary.delayMs })
         break
       case 'deferred':
-        saw({ status: 'pending', startAt: told.runAt })
+        remember({ status: 'pending', startAt: summary.runAt })
         break
       case 'released':
-        saw({ status: 'pending' })
+        remember({ status: 'pending' })
         break
       default:
-        unreachable(told)
+        unreachable(summary)
     }
-    if (result?.kind === 'applied') for (const closed of result.closed) this.#closed(closed)
-    // On plain ports another process may have gone on with it, and has told of it.
-    const wasUnheard = result?.kind === 'repeated' && this.#s.ledger.atomic
-    const alone = wasUnheard ? closedAlone(envelope, settling.settlement) : undefined
-    if (alone?.isFolded === true) void this.#closedUnheard(alone)
-    else if (alone !== undefined) this.#closed(alone)
+    this.#groups.settled(settling)
     this.#holdProcess()
   }
 
-  /** It was waiting, and this system ended it: by a cancel, or because no worker knows its type. */
+  /** The item was waiting, and this system ended it: by a cancel, or because no worker knows its type. */
   #endedUnrun({ envelope }: ItemSummary, ending: DeadEnding, error: string, closed: readonly ClosedGroup[]): void {
-    this.#s.saw(envelope, { status: 'dead', error, ending, endAt: this.#s.now() })
-    this.#waiting.itemEnded(envelope.id, { error })
-    for (const group of closed) this.#closed(group)
+    this.#context.remember(envelope, { status: 'dead', error, ending, endAt: this.#context.now() })
+    this.#handles.itemEnded(envelope.id, { error })
+    for (const group of closed) this.#groups.closed(group)
     this.#holdProcess()
-  }
-
-  /** Should the look fail, whoever waits looks for himself, as ever. */
-  async #closedUnheard({ groupId, watched = false }: ClosedGroup): Promise<void> {
-    try {
-      const [group] = await this.#s.ledger.groups([groupId])
-      if (group !== undefined)
-        this.#closed({ groupId, watched, ...(group.value === undefined ? {} : { value: group.value }) })
-    } catch (error) {
-      this.#s.failed(error, 'commit')
-    }
-  }
-
-  #closed({ groupId, value, watched }: ClosedGroup): void {
-    let decoded: unknown
-    try {
-      decoded = value === undefined ? undefined : this.#s.o.codec.parse(value)
-    } catch (error) {
-      this.#s.failed(error, 'commit')
-    }
-    this.#s.recorder.groupDone(groupId, decoded, this.#s.now())
-    this.#waiting.groupClosed(groupId, value, decoded, watched === true)
   }
 
   readonly #accepted = (): void => this.#holdProcess()
 
-  /** Where work outlives the process, others may have enqueued it, and a process that ends at once has missed it. */
+  /** Where work outlives the process, other processes may have enqueued it: a worker that ends early has missed it. */
   #watchUnused(): void {
-    const { o, ledger, registry } = this.#s
-    const isDurable = ledger.unfinished === undefined
+    const { o, ledger, registry } = this.#context
+    const isDurable = ledger.openCount === undefined
     if (o.clock.isReal !== true || o.given.keepAlive !== undefined || !isDurable || registry.types.length === 0) return
     this.#endWatch = watchUnused(registry.types)
   }
 
-  /** The process stays while something runs, or while it owes what would die with it (`Ledger.unfinished`). */
+  /** The process stays while something runs, or while it holds work that would be lost with it (`Ledger.openCount`). */
   #holdProcess(): void {
-    const { o, ledger, recorder } = this.#s
+    const { o, ledger, recorder } = this.#context
     if (o.clock.isReal !== true || o.given.keepAlive === false) return
-    const isOwing = () => recorder.active.size > 0 || (ledger.unfinished?.() ?? 0) > 0
+    const isOwing = () => recorder.active.size > 0 || (ledger.openCount?.() ?? 0) > 0
     if (this.#running !== undefined && (o.given.keepAlive === true || isOwing())) this.#hold ??= keepAlive()
     else {
       this.#hold?.()

@@ -7,7 +7,7 @@ import { postgresStacks } from '../../src/guild/stacks/index.js'
 
 const SECRET = 'hunter2-very-secret'
 
-/** All that an error shows to whoever prints it, causes and properties included. */
+/** All that an error shows when it is printed, causes and properties included. */
 function shownBy(make: () => unknown): string {
   try {
     make()

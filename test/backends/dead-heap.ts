@@ -20,7 +20,7 @@ export async function fillWithDead(ledger: Ledger, count: number): Promise<void>
     })
     await ledger.commit(settlements)
     const { items } = await ledger.claim(ask(BATCH))
-    const now = (await ledger.claim({ from: [], leaseMs: 1, worker: 'w' })).at
+    const now = (await ledger.claim({ queues: [], leaseMs: 1, worker: 'w' })).now
     await ledger.commit(
       items.map(({ lease, envelope }): Settlement => {
         const fingerprint = FAILURES[Number(envelope.id.slice(1)) % FAILURES.length]!
@@ -37,8 +37,8 @@ export async function fillWithDead(ledger: Ledger, count: number): Promise<void>
           guard: { by: 'lease', lease },
           effects: [
             { do: 'recordAttempt', id: envelope.id, was: { ...ran, error, fingerprint } },
-            { do: 'park', id: envelope.id, ending: 'exhausted', class: 'retryable', error, keepMs: 30 * DAY },
-            { do: 'closeGroup', groupId: envelope.groupId, by: 1 },
+            { do: 'deadLetter', id: envelope.id, ending: 'exhausted', class: 'retryable', error, keepMs: 30 * DAY },
+            { do: 'leaveGroup', groupId: envelope.groupId, count: 1 },
           ],
         }
       }),
@@ -68,12 +68,12 @@ export const QUESTIONS: Readonly<Record<string, (ledger: Ledger) => Promise<numb
     l.inspect!.count!({ state: 'dead', fingerprint: 'timeout', class: 'retryable', type: 'type 0', tag: 'tag 0' }),
   'count by tag': (l) => l.inspect!.count!({ state: 'dead', tag: 'tag 1' }),
   failures: async (l) => (await l.inspect!.failures!(20)).length,
-  'flow of a minute': async (l) => (await l.inspect!.flow!(60_000)).reduce((sum, { failed }) => sum + failed, 0),
-  'strays, first page': async (l) => (await l.inspect!.strays!({ limit: 50 })).items.length,
+  'flow of a minute': async (l) => (await l.inspect!.throughput!(60_000)).reduce((sum, { failed }) => sum + failed, 0),
+  'strays, first page': async (l) => (await l.inspect!.stuckItems!({ limit: 50 })).items.length,
   counts: async (l) => (await l.inspect!.counts()).length,
 }
 
-/** Asks everything five times, and tells the middle of the times taken. */
+/** Asks everything five times, and returns the median of the times taken. */
 export async function figures(
   ledger: Ledger,
 ): Promise<readonly { readonly question: string; readonly ms: number; readonly answer: number }[]> {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, it } from 'vitest'
 import { memoryBackend } from '../../src/backends/memory/index.js'
-import type { Clock } from '../../src/core/clock.js'
-import { ownedBy } from '../../src/ports/native.js'
-import { overPlainPorts } from '../../src/ports/plain/index.js'
+import { overPlainPorts } from '../../src/backends/plain/over-plain-ports.js'
+import type { Clock } from '../../src/core/time/clock.js'
+import { ownedBy } from '../../src/ports/find-ledger.js'
 import { type Played, play } from './ledger-player.js'
 import { step } from './ledger-steps.js'
 import { stories } from './stories.js'
@@ -50,12 +50,12 @@ describe('a ledger played against its model', options, () => {
         return {
           ...ledger,
           claim: (ask) =>
-            ledger.claim({ ...ask, from: ask.from.map(({ queue, max }) => ({ queue: nameOf(queue), max })) }),
+            ledger.claim({ ...ask, queues: ask.queues.map(({ queue, max }) => ({ queue: nameOf(queue), max })) }),
           commit: (batch) =>
             ledger.commit(
               batch.map(({ guard, effects }) => ({
                 guard,
-                effects: effects.map((e) => (e.do === 'push' ? { ...e, queue: nameOf(e.queue) } : e)),
+                effects: effects.map((e) => (e.do === 'enqueue' ? { ...e, queue: nameOf(e.queue) } : e)),
               })),
             ),
         }

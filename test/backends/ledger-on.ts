@@ -1,5 +1,5 @@
+import { ownedBy } from '../../src/ports/find-ledger.js'
 import type { Ledger } from '../../src/ports/ledger.js'
-import { ownedBy } from '../../src/ports/native.js'
 import type { Backend } from '../../src/ports/ports.js'
 
 /** The native ledger of a backend. */

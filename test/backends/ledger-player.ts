@@ -1,8 +1,9 @@
 import { expect } from 'vitest'
-import type { Claimed, Envelope, Lease } from '../../src/ports/item.js'
-import type { FailureGroup, Inspect, ItemQuery, ItemView, Ledger, Settled } from '../../src/ports/ledger.js'
+import type { FailureGroup, Inspect, ItemQuery, ItemView } from '../../src/ports/inspect.js'
+import type { ClaimedItem, Envelope, Lease } from '../../src/ports/item.js'
+import type { Ledger, Notification } from '../../src/ports/ledger.js'
 import type { CommitResult, Effect, Settlement } from '../../src/ports/settlement.js'
-import { LedgerModel } from '../../src/testing/model/ledger-model.js'
+import { LedgerModel } from '../model/ledger-model.js'
 import type { Company, Deed, Step } from './ledger-steps.js'
 
 const QUEUES = ['default', 'bulk'] as const
@@ -12,8 +13,8 @@ const WORKER = { id: 'w1', host: 'h', version: '1', types: [...TYPES], queues: [
 
 /** One lease as both sides know it: only the tokens differ. */
 interface Pair {
-  readonly real: Claimed
-  readonly model: Claimed
+  readonly real: ClaimedItem
+  readonly model: ClaimedItem
 }
 
 type Both = { readonly real: Settlement; readonly model: Settlement }
@@ -22,7 +23,7 @@ type Both = { readonly real: Settlement; readonly model: Settlement }
 export interface Played {
   readonly open: (now: () => number) => Ledger
   /**
-   * A ledger over plain ports: settlements of one batch go on at once, claims keep no order, a lapse shows only at the next
+   * A ledger over plain ports: settlements of one batch run concurrently, claims keep no order, a lapse shows only at the next
    * claim, versions are hashes, and people's actions are not supported.
    */
   readonly isPlain?: boolean
@@ -34,7 +35,16 @@ export async function play(played: Played, steps: readonly Step[]): Promise<void
   for (const step of steps) await player.play(step)
 }
 
-const PLAIN_DEEDS: readonly Deed['do'][] = ['enqueue', 'finish', 'append', 'park', 'retry', 'release', 'repeat', 'gate']
+const PLAIN_DEEDS: readonly Deed['do'][] = [
+  'enqueue',
+  'complete',
+  'append',
+  'deadLetter',
+  'retry',
+  'release',
+  'repeat',
+  'gate',
+]
 const DAY = 86_400_000
 
 class Player {
@@ -48,8 +58,8 @@ class Player {
   /** The groups that items join now. */
   readonly #groups = ['g0', 'g1', 'g2']
   readonly #gates: string[] = []
-  readonly #heard: Settled[] = []
-  readonly #nudged: string[] = []
+  readonly #notified: Notification[] = []
+  readonly #woken: string[] = []
   #paused = new Set<string>()
   readonly #isPlain: boolean
   readonly #enqueued = new Map<string, Both>()
@@ -63,8 +73,8 @@ class Player {
     this.#isPlain = isPlain
     this.#real = open(() => this.#now)
     this.#model = new LedgerModel(() => this.#now)
-    this.#real.onInbox(INBOX, (what) => void this.#heard.push(what))
-    this.#real.onReady((queue) => void this.#nudged.push(queue))
+    this.#real.onInbox(INBOX, (what) => void this.#notified.push(what))
+    this.#real.onReady((queue) => void this.#woken.push(queue))
   }
 
   async play(step: Step): Promise<void> {
@@ -105,8 +115,8 @@ class Player {
     const status = this.#model.read([id])[0]?.status
     const groupId = this.#groupOf(group, id)
     const what = {
-      ids: status === 'pending' || status === 'running' ? [id] : [],
-      groups: (this.#model.groups([groupId])[0]?.open ?? 0) > 0 ? [groupId] : [],
+      itemIds: status === 'pending' || status === 'running' ? [id] : [],
+      groupIds: (this.#model.groups([groupId])[0]?.open ?? 0) > 0 ? [groupId] : [],
     }
     await this.#real.watch(INBOX, what)
     this.#model.watch(INBOX, what)
@@ -120,14 +130,14 @@ class Player {
 
   /** Everything that is there, all of it running: which of it comes first is not promised. */
   async #claimAll(leaseMs: number): Promise<void> {
-    const from = QUEUES.map((queue) => ({ queue, max: 30 }))
-    const ask = { from, leaseMs, worker: WORKER.id }
+    const queues = QUEUES.map((queue) => ({ queue, max: 30 }))
+    const ask = { queues, leaseMs, worker: WORKER.id }
     const real = await this.#real.claim(ask)
-    await this.#real.begin?.(real.items.map(({ lease }) => lease))
+    await this.#real.markStarted?.(real.items.map(({ lease }) => lease))
     const model = this.#model.claim(ask)
     const begun = model.items.map(({ lease }) => ({ lease, running: true }))
     this.#model.extend(begun, leaseMs, WORKER)
-    const sorted = (items: readonly Claimed[]) =>
+    const sorted = (items: readonly ClaimedItem[]) =>
       items
         .toSorted((a, b) => (a.lease.id < b.lease.id ? -1 : 1))
         .map(({ envelope, crashes, gate }) => ({ envelope, crashes, gate }))
@@ -136,20 +146,20 @@ class Player {
       this.#held.push({ real: real.items.find(({ lease }) => lease.id === claimed.lease.id)!, model: claimed })
   }
 
-  async #claim({ queues, leaseMs, rooms: given }: Extract<Step, { do: 'claim' }>): Promise<void> {
+  async #claim({ queues: asked, leaseMs, rooms: given }: Extract<Step, { do: 'claim' }>): Promise<void> {
     if (this.#isPlain) return this.#claimAll(leaseMs)
-    const from = queues.map(({ queue, max }) => ({ queue: QUEUES[queue]!, max }))
+    const queues = asked.map(({ queue, max }) => ({ queue: QUEUES[queue]!, max }))
     const rooms = given?.map(({ types, max }) => ({ types: types.map((type): string => TYPES[type]!), max }))
-    const ask = { from, leaseMs, worker: WORKER.id, ...(rooms === undefined ? {} : { rooms }) }
+    const ask = { queues, leaseMs, worker: WORKER.id, ...(rooms === undefined ? {} : { rooms }) }
     const real = await this.#real.claim(ask)
     const model = this.#model.claim(ask)
     agree(real.items.map(comparable), model.items.map(comparable))
     agree(real.crashed?.toSorted(), model.crashed?.toSorted())
-    expect(real.at).toBe(model.at)
+    expect(real.now).toBe(model.now)
     // `more` may be wrong only where a claim took all it asked for, and found nothing left.
-    const taken = (isOne: (claimed: Claimed) => boolean) => model.items.filter(isOne).length
+    const taken = (isOne: (claimed: ClaimedItem) => boolean) => model.items.filter(isOne).length
     const isFull =
-      from.some(({ queue, max }) => taken(({ lease }) => lease.queue === queue) === max) ||
+      queues.some(({ queue, max }) => taken(({ lease }) => lease.queue === queue) === max) ||
       rooms?.some(({ types, max }) => taken(({ envelope }) => types.includes(envelope.type)) === max)
     if (model.more || isFull !== true) agree({ more: real.more }, { more: model.more })
     if (this.#paused.size === 0 && model.nextDueAt !== undefined) expect(real.nextDueAt).toBe(model.nextDueAt)
@@ -158,8 +168,8 @@ class Player {
 
   async #commit(deeds: readonly Deed[]): Promise<void> {
     const batch = deeds.flatMap((deed) => this.#settlement(deed) ?? [])
-    this.#heard.length = 0
-    this.#nudged.length = 0
+    this.#notified.length = 0
+    this.#woken.length = 0
     this.#model.takeSignals()
     const real = await this.#real.commit(batch.map((both) => both.real))
     const model = this.#model.commit(batch.map((both) => both.model))
@@ -167,7 +177,7 @@ class Player {
       real.map((result) => this.#answer(result)),
       model.map((result) => this.#answer(result)),
     )
-    // Of a group that closes and is opened again within one batch, a backend may tell or not: both are true at their time.
+    // Of a group that closes and is opened again within one batch, a backend may notify or not: both are true at their time.
     const again = new Set(batch.flatMap((both) => reopenedBy(both.model)))
     const closed = (results: readonly CommitResult[]) => closedOf(results).filter(({ groupId }) => !again.has(groupId))
     agree(closed(real), closed(model))
@@ -184,9 +194,9 @@ class Player {
     }
     const mine = inboxes.filter(({ to }) => to === INBOX)
     const sorted = (words: readonly string[]) => words.toSorted()
-    agree(sorted(this.#heard.flatMap(({ ids }) => ids)), sorted(mine.flatMap(({ what }) => what.ids)))
-    agree(sorted(this.#heard.flatMap(({ groups }) => groups)), sorted(mine.flatMap(({ what }) => what.groups)))
-    for (const { queue } of ready) expect(this.#nudged).toContain(queue)
+    agree(sorted(this.#notified.flatMap(({ itemIds }) => itemIds)), sorted(mine.flatMap(({ what }) => what.itemIds)))
+    agree(sorted(this.#notified.flatMap(({ groupIds }) => groupIds)), sorted(mine.flatMap(({ what }) => what.groupIds)))
+    for (const { queue } of ready) expect(this.#woken).toContain(queue)
     for (const {
       real: { effects },
     } of batch)
@@ -215,19 +225,19 @@ class Player {
         this.#enqueued.set(id, known)
         return known
       }
-      case 'finish':
+      case 'complete':
         return this.#byLease(deed.lease, ({ id, groupId }) => [
           ...this.#children(id, groupId, deed.children),
           ...(deed.value === undefined
             ? []
-            : [{ do: 'contribute', groupId, value: this.#unique(deed.value), final: deed.final } as const]),
+            : [{ do: 'setGroupValue', groupId, value: this.#unique(deed.value), final: deed.final } as const]),
           { do: 'recordAttempt', id, was: { attempt: 1, startedAt: this.#now, endedAt: this.#now, worker: 'w1' } },
-          { do: 'finish', id, ending: 'done', result: `"${id}"`, keepMs: this.#isPlain ? DAY : deed.keepMs },
-          { do: 'closeGroup', groupId, by: 1 },
+          { do: 'complete', id, ending: 'completed', result: `"${id}"`, keepMs: this.#isPlain ? DAY : deed.keepMs },
+          { do: 'leaveGroup', groupId, count: 1 },
         ])
       case 'append':
         return this.#append(deed)
-      case 'park':
+      case 'deadLetter':
         return this.#byLease(deed.lease, ({ id, groupId }) => [
           {
             do: 'recordAttempt',
@@ -235,54 +245,54 @@ class Player {
             was: { attempt: 1, startedAt: 1, endedAt: 2, worker: 'w1', fingerprint: `f${deed.lease}` },
           },
           {
-            do: 'park',
+            do: 'deadLetter',
             id,
             ending: 'exhausted',
             class: 'retryable',
             error: 'Error: x',
             keepMs: this.#isPlain ? DAY : deed.keepMs,
           },
-          { do: 'closeGroup', groupId, by: 1 },
+          { do: 'leaveGroup', groupId, count: 1 },
         ])
       case 'retry':
         return this.#byLease(deed.lease, ({ id, attempt }) => [
           ...(this.#isPlain ? [] : [this.#failed(id, attempt, deed.lease)]),
           {
-            do: 'retryAt',
+            do: 'retry',
             id,
-            attempt: attempt + (deed.why === 'retry' ? 1 : 0),
+            attempt: attempt + (deed.reason === 'retry' ? 1 : 0),
             delayMs: deed.delayMs,
-            why: deed.why,
+            reason: deed.reason,
           },
         ])
       case 'release':
-        // Over plain ports a held item stands in the queue twice, and its second copy knows nothing of the delay.
+        // Over plain ports a held item is in the queue twice, and its second copy knows nothing of the delay.
         if (this.#isPlain && this.#pair(deed.lease)?.real.lease.id.startsWith('held by')) return undefined
         return this.#byLease(deed.lease, ({ id }) => [
           { do: 'release', id, ...(deed.delayMs === undefined ? {} : { delayMs: deed.delayMs }) },
         ])
       case 'repeat':
         return this.#settled[deed.nth]
-      case 'cancel':
+      case 'requestCancel':
         return this.#onItem(deed.item, ['pending'], ({ id, groupId }) => [
-          { do: 'park', id, ending: 'cancelled', class: 'unclassified', error: 'cancelled', keepMs: 60_000 },
-          { do: 'closeGroup', groupId, by: 1 },
+          { do: 'deadLetter', id, ending: 'cancelled', class: 'unclassified', error: 'cancelled', keepMs: 60_000 },
+          { do: 'leaveGroup', groupId, count: 1 },
         ])
       case 'mark':
-        return this.#onItem(deed.item, ['running'], ({ id }) => [{ do: 'cancel', id, reason: 'not needed' }])
+        return this.#onItem(deed.item, ['running'], ({ id }) => [{ do: 'requestCancel', id, reason: 'not needed' }])
       case 'runNow':
         return this.#onItem(deed.item, ['pending'], ({ id }) => [{ do: 'release', id, delayMs: 0 }])
-      case 'reopen':
+      case 'redrive':
         return this.#onItem(deed.item, ['dead'], ({ id, groupId }) => [
-          { do: 'openGroup', groupId, by: 1 },
-          { do: 'reopen', id, delayMs: deed.delayMs },
+          { do: 'joinGroup', groupId, count: 1 },
+          { do: 'redrive', id, delayMs: deed.delayMs },
         ])
-      case 'erase': {
+      case 'delete': {
         // Only what is open counts in its group.
         const isOpen = ['pending', 'running'].includes(this.#model.read([this.#id(deed.item)])[0]?.status ?? '')
-        return this.#onItem(deed.item, isOpen ? ['pending', 'running'] : ['success', 'dead'], ({ id, groupId }) => [
-          { do: 'erase', id },
-          ...(isOpen ? [{ do: 'closeGroup', groupId, by: 1 } as const] : []),
+        return this.#onItem(deed.item, isOpen ? ['pending', 'running'] : ['completed', 'dead'], ({ id, groupId }) => [
+          { do: 'delete', id },
+          ...(isOpen ? [{ do: 'leaveGroup', groupId, count: 1 } as const] : []),
         ])
       }
       case 'gate': {
@@ -293,23 +303,23 @@ class Player {
         const members = deed.members.map((nth) => this.#id(nth)).filter((member) => member !== id)
         const envelope = this.#envelope(id, { groupId: this.#groups[0]! })
         const { need, of } = deed
-        // Plain ports look at the gate again at every claim, also after its time was up.
+        // Plain ports check the gate again at every claim, also after its time was up.
         const delayMs = this.#isPlain ? Number.POSITIVE_INFINITY : deed.delayMs
         return same({
           guard: { by: 'absent', id },
           effects: [
-            { do: 'openGroup', groupId: envelope.groupId, by: 1 },
-            { do: 'push', item: envelope, queue: 'default', delayMs, hold: { by: 'gate', key } },
-            { do: 'openGate', key, holds: id, members: [...new Set(members)], need, of },
+            { do: 'joinGroup', groupId: envelope.groupId, count: 1 },
+            { do: 'enqueue', item: envelope, queue: 'default', delayMs, hold: { by: 'gate', key } },
+            { do: 'openGate', key, heldId: id, members: [...new Set(members)], need, of },
           ],
         })
       }
-      case 'tell': {
+      case 'notifyGate': {
         if (this.#gates.length === 0) return undefined
         const key = this.#gates[deed.gate % this.#gates.length]!
         return same({
           guard: { by: 'none' },
-          effects: [{ do: 'tellGate', key, member: this.#id(deed.item), ok: deed.ok }],
+          effects: [{ do: 'notifyGate', key, member: this.#id(deed.item), completed: deed.ok }],
         })
       }
       case 'pause':
@@ -322,7 +332,7 @@ class Player {
         const nextAt = (this.#firedAt ?? 0) + 1000
         if (deed.isFresh) this.#firedAt = nextAt
         const schedule = { do: 'schedule', name: 'nightly', spec: '* * * * *', nextAt } as const
-        return same({ guard: { by: 'fire', name: 'nightly', at }, effects: [schedule] })
+        return same({ guard: { by: 'schedule', name: 'nightly', at }, effects: [schedule] })
       }
     }
   }
@@ -362,13 +372,13 @@ class Player {
     const of = (side: 'real' | 'model'): Settlement => ({
       guard: { by: 'absent', id },
       effects: [
-        { do: 'openGroup', groupId, by: 1 },
+        { do: 'joinGroup', groupId, count: 1 },
         {
-          do: 'push',
+          do: 'enqueue',
           item: envelope,
           queue: lease.queue,
           delayMs: isBornHeld ? 0 : delayMs,
-          ...(isBornHeld ? { heldBy: { worker: WORKER.id, token: lease.token, leaseMs: 30_000 } } : {}),
+          ...(isBornHeld ? { leasedTo: { worker: WORKER.id, token: lease.token, leaseMs: 30_000 } } : {}),
         },
         ...(fold === undefined ? [] : [fold[side]]),
       ],
@@ -376,16 +386,16 @@ class Player {
     return { real: of('real'), model: of('model') }
   }
 
-  /** Each side folds on a version of its own: the newest, or the one it had read the time before. */
+  /** Each side folds on its own version: the newest, or the one it had read the time before. */
   #fold(groupId: string, id: string, isFresh: boolean): { readonly real: Effect; readonly model: Effect } {
     const now = { real: this.#realVersions.get(groupId) ?? 0, model: this.#model.groups([groupId])[0]?.version ?? 0 }
-    // What a locked group would have been folded on is nobody's business: some ledgers answer a conflict, some ignore it.
+    // What a locked group would have been folded on does not matter: some ledgers answer a conflict, some ignore it.
     const isLocked = this.#model.groups([groupId])[0]?.final === true
     const versions =
       isFresh || (this.#isPlain && isLocked) ? now : (this.#versions.get(groupId) ?? { real: 0, model: 0 })
     this.#versions.set(groupId, now)
     const value = `"${this.#unique('appended by')} ${id}"`
-    const of = (expect: number): Effect => ({ do: 'contribute', groupId, value, final: false, expect })
+    const of = (ifVersion: number): Effect => ({ do: 'setGroupValue', groupId, value, final: false, ifVersion })
     return { real: of(versions.real), model: of(versions.model) }
   }
 
@@ -398,10 +408,10 @@ class Player {
     const brought = this.#children(id, groupId, children)
     const end = (): Effect[] => {
       if (ends === 'retry' && !this.#isPlain)
-        return [{ do: 'retryAt', id, attempt: attempt + 1, delayMs: 1000, why: 'retry' }]
-      const close: Effect = { do: 'closeGroup', groupId, by: 1 }
-      if (ends === 'finish' || this.#isPlain) return [{ do: 'finish', id, ending: 'done', keepMs }, close]
-      return [{ do: 'park', id, ending: 'aborted', class: 'poison', error: 'Error: y', keepMs }, close]
+        return [{ do: 'retry', id, attempt: attempt + 1, delayMs: 1000, reason: 'retry' }]
+      const close: Effect = { do: 'leaveGroup', groupId, count: 1 }
+      if (ends === 'complete' || this.#isPlain) return [{ do: 'complete', id, ending: 'completed', keepMs }, close]
+      return [{ do: 'deadLetter', id, ending: 'aborted', class: 'poison', error: 'Error: y', keepMs }, close]
     }
     const of = (side: 'real' | 'model'): Settlement => ({
       guard: { by: 'lease', lease: pair[side].lease },
@@ -431,9 +441,9 @@ class Player {
       this.#made += 1
       const id = `c${this.#made}`
       this.#ids.push(id)
-      return { do: 'push', item: { ...this.#envelope(id, { groupId }), parent }, queue: 'default', delayMs: 0 }
+      return { do: 'enqueue', item: { ...this.#envelope(id, { groupId }), parent }, queue: 'default', delayMs: 0 }
     })
-    return [{ do: 'openGroup', groupId, by: count }, ...pushes]
+    return [{ do: 'joinGroup', groupId, count: count }, ...pushes]
   }
 
   #byLease(nth: number, effects: (envelope: Envelope) => readonly Effect[]): Both | undefined {
@@ -450,7 +460,7 @@ class Player {
     effects: (envelope: { readonly id: string; readonly groupId: string }) => readonly Effect[],
   ): Both {
     const row = this.#model.rows.get(this.#id(nth))
-    // Of what is not there yet nobody knows the group: then the guard is tried on nobody.
+    // The group of an item that does not exist yet is unknown: then the guard is tried on an id that never exists.
     const { id, groupId } = row?.envelope ?? { id: 'nobody', groupId: 'none' }
     return same({ guard: { by: 'status', id, in: within }, effects: effects({ id, groupId }) })
   }
@@ -523,12 +533,12 @@ class Player {
     ])
       agree(await inspect.count(asked), this.#model.count(asked))
     const windowMs = [5, 50, 5000][this.#now % 3]!
-    agree(inLines(await inspect.flow(windowMs)), inLines(this.#model.flow(windowMs)))
+    agree(inLines(await inspect.throughput(windowMs)), inLines(this.#model.flow(windowMs)))
     // Of those that failed in the same millisecond any may be the sample.
     const groups = (found: readonly FailureGroup[]) => inLines(found.map(({ sample: _, ...group }) => group))
     agree(groups(await inspect.failures(100)), groups(this.#model.failures(100)))
     const ids = (views: readonly ItemView[]) => views.map(({ envelope }) => envelope.id).toSorted()
-    agree(ids((await inspect.strays({ limit: 100 })).items), ids(this.#model.strays()))
+    agree(ids((await inspect.stuckItems({ limit: 100 })).items), ids(this.#model.strays()))
   }
 }
 
@@ -543,16 +553,16 @@ function agree<T>(actual: T, expected: T): void {
 
 const same = (settlement: Settlement): Both => ({ real: settlement, model: settlement })
 
-/** What a claim tells, without the token. */
-const comparable = ({ lease, envelope, lapses, crashes, deliveries, gate }: Claimed) => {
+/** What a claim returns, without the token. */
+const comparable = ({ lease, envelope, lapses, crashes, deliveries, gate }: ClaimedItem) => {
   const { id, queue, fence, until } = lease
   return { lease: { id, queue, fence, until }, envelope, lapses, crashes, deliveries, gate }
 }
 
 /** Which settlement of a batch closed a group is the ledger's own affair, as long as one did. */
 const reopenedBy = ({ effects }: Settlement): string[] =>
-  effects.some((effect) => effect.do === 'reopen')
-    ? effects.flatMap((effect) => (effect.do === 'openGroup' ? [effect.groupId] : []))
+  effects.some((effect) => effect.do === 'redrive')
+    ? effects.flatMap((effect) => (effect.do === 'joinGroup' ? [effect.groupId] : []))
     : []
 
 const closedOf = (results: readonly CommitResult[]) =>
@@ -562,7 +572,7 @@ const closedOf = (results: readonly CommitResult[]) =>
 
 /** The part of a view that is a promise at any moment. */
 function visible(view: ItemView, now: number) {
-  const { envelope, queue, status, ending, class: kind, hold, dueAt, holder, leaseUntil, result, error, endAt } = view
+  const { envelope, queue, status, ending, class: kind, hold, dueAt, worker, leaseUntil, result, error, endAt } = view
   return {
     envelope,
     queue,
@@ -571,7 +581,7 @@ function visible(view: ItemView, now: number) {
     kind,
     hold: hold?.by === 'pause' ? undefined : hold,
     dueAt: dueAt !== undefined && dueAt > now ? dueAt : undefined,
-    holder,
+    worker,
     leaseUntil,
     runAt: status === 'running' ? view.runAt : undefined,
     running: view.running,

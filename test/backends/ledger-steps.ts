@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** The group that an item joins: a common one, one of its own that has its name, or the one that the first item has founded. */
+/** The group that an item joins: a common one, its own that has its name, or the one that the first item has founded. */
 export type Company = number | 'own' | 'first'
 
 /**
@@ -24,7 +24,7 @@ export type Deed =
       readonly isHeld: boolean
     }
   | {
-      readonly do: 'finish'
+      readonly do: 'complete'
       readonly lease: number
       readonly children: number
       readonly value: string | undefined
@@ -36,20 +36,20 @@ export type Deed =
       readonly do: 'append'
       readonly lease: number
       readonly isFresh: boolean
-      readonly ends: 'finish' | 'park' | 'retry'
+      readonly ends: 'complete' | 'deadLetter' | 'retry'
       readonly children: number
     }
-  | { readonly do: 'park'; readonly lease: number; readonly keepMs: number }
-  | { readonly do: 'retry'; readonly lease: number; readonly delayMs: number; readonly why: 'retry' | 'deferred' }
+  | { readonly do: 'deadLetter'; readonly lease: number; readonly keepMs: number }
+  | { readonly do: 'retry'; readonly lease: number; readonly delayMs: number; readonly reason: 'retry' | 'deferred' }
   | { readonly do: 'release'; readonly lease: number; readonly delayMs: number | undefined }
   /** The last settlement of a lease once more, as after a lost reply. */
   | { readonly do: 'repeat'; readonly nth: number }
-  | { readonly do: 'cancel'; readonly item: number }
+  | { readonly do: 'requestCancel'; readonly item: number }
   | { readonly do: 'mark'; readonly item: number }
-  /** A person lets it run at once. */
+  /** A person lets it run immediately. */
   | { readonly do: 'runNow'; readonly item: number }
-  | { readonly do: 'reopen'; readonly item: number; readonly delayMs: number }
-  | { readonly do: 'erase'; readonly item: number }
+  | { readonly do: 'redrive'; readonly item: number; readonly delayMs: number }
+  | { readonly do: 'delete'; readonly item: number }
   | {
       readonly do: 'gate'
       readonly members: readonly number[]
@@ -57,7 +57,7 @@ export type Deed =
       readonly of: 'done' | 'success'
       readonly delayMs: number
     }
-  | { readonly do: 'tell'; readonly gate: number; readonly item: number; readonly ok: boolean }
+  | { readonly do: 'notifyGate'; readonly gate: number; readonly item: number; readonly ok: boolean }
   | { readonly do: 'pause' | 'resume'; readonly what: 'queue' | 'type'; readonly which: number }
   | { readonly do: 'fire'; readonly isFresh: boolean }
 
@@ -70,7 +70,7 @@ export type Step =
       /** What there is room for: types by number. */
       readonly rooms: readonly { readonly types: readonly number[]; readonly max: number }[] | undefined
     }
-  /** Somebody begins to wait for an item and for a group. */
+  /** A caller begins to wait for an item and for a group. */
   | { readonly do: 'watch'; readonly item: number; readonly group: Company }
   | { readonly do: 'extend'; readonly leases: readonly number[]; readonly running: boolean; readonly leaseMs: number }
   | { readonly do: 'pass'; readonly ms: number }
@@ -116,7 +116,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      do: is('finish'),
+      do: is('complete'),
       ...ofLease,
       children: fc.nat(2),
       value: fc.option(fc.constantFrom('"a"', '"b"'), { nil: undefined }),
@@ -130,25 +130,25 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
       do: is('append'),
       ...ofLease,
       isFresh: fc.boolean(),
-      ends: fc.constantFrom('finish', 'finish', 'park', 'retry'),
+      ends: fc.constantFrom('complete', 'complete', 'deadLetter', 'retry'),
       children: fc.constantFrom(0, 0, 1),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ do: is('park'), ...ofLease, keepMs }) },
+  { weight: 2, arbitrary: fc.record({ do: is('deadLetter'), ...ofLease, keepMs }) },
   {
     weight: 2,
-    arbitrary: fc.record({ do: is('retry'), ...ofLease, delayMs, why: fc.constantFrom('retry', 'deferred') }),
+    arbitrary: fc.record({ do: is('retry'), ...ofLease, delayMs, reason: fc.constantFrom('retry', 'deferred') }),
   },
   {
     weight: 2,
     arbitrary: fc.record({ do: is('release'), ...ofLease, delayMs: fc.option(delayMs, { nil: undefined }) }),
   },
   { weight: 2, arbitrary: fc.record({ do: is('repeat'), nth: fc.nat(3) }) },
-  { weight: 1, arbitrary: fc.record({ do: is('cancel'), item: which }) },
+  { weight: 1, arbitrary: fc.record({ do: is('requestCancel'), item: which }) },
   { weight: 1, arbitrary: fc.record({ do: is('mark'), item: which }) },
   { weight: 1, arbitrary: fc.record({ do: is('runNow'), item: which }) },
-  { weight: 2, arbitrary: fc.record({ do: is('reopen'), item: which, delayMs }) },
-  { weight: 1, arbitrary: fc.record({ do: is('erase'), item: which }) },
+  { weight: 2, arbitrary: fc.record({ do: is('redrive'), item: which, delayMs }) },
+  { weight: 1, arbitrary: fc.record({ do: is('delete'), item: which }) },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -159,7 +159,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
       delayMs: fc.constantFrom(3000, 60_000, Number.POSITIVE_INFINITY),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: is('tell'), gate: fc.nat(3), item: which, ok: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ do: is('notifyGate'), gate: fc.nat(3), item: which, ok: fc.boolean() }) },
   {
     weight: 1,
     arbitrary: fc.record({

@@ -4,7 +4,7 @@ import { openOps } from 'millrace/ops'
 import { describe, expect, it } from 'vitest'
 import type { Backend } from '../../src/ports/ports.js'
 import { ledgerOn } from './ledger-on.js'
-import { claim, enqueue, envelope, finish, park } from './native.js'
+import { claim, deadLetter, enqueue, envelope, finish } from './native.js'
 
 const ITEMS = 40
 /** So large that no table keeps it within its row, and of what no compression makes smaller. */
@@ -33,10 +33,10 @@ async function fill(backend: Backend): Promise<void> {
     const [taken] = (await claim(ledger)).filter(({ lease }) => lease.id === child.id)
     const me = { id: 'w', host: 'h', version: '1', types: ['big'], queues: ['default'] }
     await ledger.extend([{ lease: taken!.lease, running: true, progress: payload() }], 60_000, me)
-    const value = { do: 'contribute', groupId: parent.groupId, value: payload(), final: false } as const
+    const value = { do: 'setGroupValue', groupId: parent.groupId, value: payload(), final: false } as const
     const isLast = child === children.at(-1)
     // One of them is dead, so that there is a failure, too.
-    const end = isLast ? park(taken!, 'Error: boom') : finish(taken!, payload())
+    const end = isLast ? deadLetter(taken!, 'Error: boom') : finish(taken!, payload())
     await ledger.commit([isLast ? end : { ...end, effects: [value, ...end.effects] }])
   }
 }

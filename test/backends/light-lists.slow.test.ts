@@ -9,7 +9,7 @@ describeLightLists('memory', async () => {
   return { full, again: async () => ({ backend: full }), close: () => full.close() }
 })
 
-/** What this thread has read from files, where the system tells. */
+/** What this thread has read from files, where the system reports it. */
 const readByThread = (): number =>
   Number(/^rchar: (\d+)$/m.exec(readFileSync('/proc/thread-self/io', 'utf8'))?.[1] ?? Number.NaN)
 

@@ -1,4 +1,4 @@
-import type { Claimed, Envelope } from '../../src/ports/item.js'
+import type { ClaimedItem, Envelope } from '../../src/ports/item.js'
 import type { Ledger } from '../../src/ports/ledger.js'
 import type { Effect, Settlement } from '../../src/ports/settlement.js'
 
@@ -12,26 +12,26 @@ export function envelope(id: string, over: Partial<Envelope> = {}): Envelope {
 
 export function enqueue(
   item: Envelope,
-  how: Partial<Extract<Effect, { do: 'push' }>> = {},
+  how: Partial<Extract<Effect, { do: 'enqueue' }>> = {},
   more: readonly Effect[] = [],
 ): Settlement {
   return {
     guard: { by: 'absent', id: item.id },
     effects: [
-      { do: 'openGroup', groupId: item.groupId, by: 1 },
-      { do: 'push', item, queue: 'default', delayMs: 0, ...how },
+      { do: 'joinGroup', groupId: item.groupId, count: 1 },
+      { do: 'enqueue', item, queue: 'default', delayMs: 0, ...how },
       ...more,
     ],
   }
 }
 
-export async function claim(ledger: Ledger, max = 100, queue = 'default'): Promise<readonly Claimed[]> {
-  const reply = await ledger.claim({ from: [{ queue, max }], leaseMs: 30_000, worker: 'w1' })
+export async function claim(ledger: Ledger, max = 100, queue = 'default'): Promise<readonly ClaimedItem[]> {
+  const reply = await ledger.claim({ queues: [{ queue, max }], leaseMs: 30_000, worker: 'w1' })
   return reply.items
 }
 
 export function finish(
-  { lease, envelope: item }: Claimed,
+  { lease, envelope: item }: ClaimedItem,
   result?: string,
   more: readonly Effect[] = [],
   keepMs = DAY,
@@ -40,24 +40,24 @@ export function finish(
     guard: { by: 'lease', lease },
     effects: [
       ...more,
-      { do: 'finish', id: lease.id, ending: 'done', keepMs, ...(result === undefined ? {} : { result }) },
-      { do: 'closeGroup', groupId: item.groupId, by: 1 },
+      { do: 'complete', id: lease.id, ending: 'completed', keepMs, ...(result === undefined ? {} : { result }) },
+      { do: 'leaveGroup', groupId: item.groupId, count: 1 },
     ],
   }
 }
 
-export function park({ lease, envelope: item }: Claimed, error = 'Error: boom', keepMs = DAY): Settlement {
+export function deadLetter({ lease, envelope: item }: ClaimedItem, error = 'Error: boom', keepMs = DAY): Settlement {
   return {
     guard: { by: 'lease', lease },
     effects: [
-      { do: 'park', id: lease.id, ending: 'exhausted', class: 'retryable', error, keepMs },
-      { do: 'closeGroup', groupId: item.groupId, by: 1 },
+      { do: 'deadLetter', id: lease.id, ending: 'exhausted', class: 'retryable', error, keepMs },
+      { do: 'leaveGroup', groupId: item.groupId, count: 1 },
     ],
   }
 }
 
 /** The record of a run that went well. */
-export const ran = ({ lease, envelope: { attempt } }: Claimed): Effect => ({
+export const ran = ({ lease, envelope: { attempt } }: ClaimedItem): Effect => ({
   do: 'recordAttempt',
   id: lease.id,
   was: { attempt, startedAt: 1, endedAt: 2, worker: 'w1' },
@@ -65,4 +65,4 @@ export const ran = ({ lease, envelope: { attempt } }: Claimed): Effect => ({
 
 export const anybody = (...effects: readonly Effect[]): Settlement => ({ guard: { by: 'none' }, effects })
 
-export const ids = (items: readonly Claimed[]) => items.map(({ lease }) => lease.id)
+export const ids = (items: readonly ClaimedItem[]) => items.map(({ lease }) => lease.id)

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { memoryQueue } from '../../src/backends/memory/queue.js'
+import { memoryQueue } from '../../src/backends/memory/queue/memory-queue.js'
 import { memoryStore } from '../../src/backends/memory/store.js'
 import type { PulledWork, Queue, Store } from '../../src/ports/ports.js'
-import { QueueModel } from '../../src/testing/model/queue-model.js'
-import { StoreModel } from '../../src/testing/model/store-model.js'
+import { QueueModel } from '../model/queue-model.js'
+import { StoreModel } from '../model/store-model.js'
 
 const START = Date.UTC(2026, 0, 1)
 const ms = fc.constantFrom(0, 1000, 2000, 5000, 60_000)

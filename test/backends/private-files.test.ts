@@ -20,7 +20,7 @@ afterEach(() => {
 const modes = () => new Set(readdirSync(dir).map((name) => statSync(join(dir, name)).mode & 0o777))
 
 describe('the files of a backend', () => {
-  it('are readable by their owner alone: SQLite, with its log', async () => {
+  it('are readable by their owner only: SQLite, with its log', async () => {
     const backend = sqliteBackend({ file: join(dir, 'work.db') })
     await backend.store.set('a', 'b')
     expect(readdirSync(dir).length).toBeGreaterThan(1)
@@ -28,7 +28,7 @@ describe('the files of a backend', () => {
     await backend.close()
   })
 
-  it('are readable by their owner alone: the queue, also after it was rewritten', () => {
+  it('are readable by their owner only: the queue, also after it was rewritten', () => {
     const queue = memoryQueue({ file: join(dir, 'work.queue') })
     for (let i = 0; i < 2_000; i += 1) {
       queue.push('x'.repeat(200))
@@ -37,7 +37,7 @@ describe('the files of a backend', () => {
     expect(modes()).toEqual(new Set([0o600]))
   })
 
-  it('keep the permissions that somebody gave them', async () => {
+  it('keep permissions that were set by hand', async () => {
     const [db, queued] = [join(dir, 'work.db'), join(dir, 'work.queue')]
     for (const file of [db, queued]) {
       writeFileSync(file, '')

@@ -172,7 +172,7 @@ const unreachable = [
 ] as const
 
 describe.each(unreachable)('a program on %s whose backend cannot be reached', (kind, address, reason) => {
-  it('is told of it once, and of its enqueues with their number', async () => {
+  it('gets one warning of that, and one with the number of its enqueues', async () => {
     const { code, warnings } = await run(kind, await address(), 'stop, close', 17)
 
     expect(code).toBe(0)
@@ -184,7 +184,7 @@ describe.each(unreachable)('a program on %s whose backend cannot be reached', (k
 })
 
 describe('a program that enqueues twice within a minute, and whose backend cannot be reached', () => {
-  it.each(['twice', 'twice, close'])('is told of the later losses as it ends: %s', async (story) => {
+  it.each(['twice', 'twice, close'])('is warned of the later losses as it ends: %s', async (story) => {
     const { code, hasEnded, warnings } = await run('sqlite', join(temporaryFile(), 'no', 'directory.db'), story, 1)
 
     expect({ code, hasEnded }).toEqual({ code: 0, hasEnded: true })

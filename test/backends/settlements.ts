@@ -1,6 +1,6 @@
-import type { Ms } from '../../src/core/time.js'
-import type { Claimed, Envelope, Hold } from '../../src/ports/item.js'
-import type { ClaimAsk } from '../../src/ports/ledger.js'
+import type { Ms } from '../../src/core/time/time.js'
+import type { ClaimedItem, Envelope, Hold } from '../../src/ports/item.js'
+import type { ClaimRequest } from '../../src/ports/ledger.js'
 import type { Effect, Settlement } from '../../src/ports/settlement.js'
 
 /** Settlements as the engine makes them, for tests. */
@@ -8,7 +8,7 @@ import type { Effect, Settlement } from '../../src/ports/settlement.js'
 const DAY: Ms = 86_400_000
 export const START = 1_780_000_000_000
 
-/** A root is alone in a group that has its own id, unless it is given another. */
+/** A root is the only member of a group that has its own id, unless it is given another. */
 export function item(id: string, over: Partial<Envelope> = {}): Envelope {
   return {
     id,
@@ -29,56 +29,56 @@ export interface PushHow {
   readonly hold?: Hold
 }
 
-function push(envelope: Envelope, how: PushHow = {}): Extract<Effect, { do: 'push' }> {
+function push(envelope: Envelope, how: PushHow = {}): Extract<Effect, { do: 'enqueue' }> {
   const { queue = 'default', delayMs = 0, hold } = how
-  return { do: 'push', item: envelope, queue, delayMs, ...(hold && { hold }) }
+  return { do: 'enqueue', item: envelope, queue, delayMs, ...(hold && { hold }) }
 }
 
 export function enqueue(envelope: Envelope, how: PushHow = {}, more: readonly Effect[] = []): Settlement {
   return {
     guard: { by: 'absent', id: envelope.id },
-    effects: [push(envelope, how), { do: 'openGroup', groupId: envelope.groupId, by: 1 }, ...more],
+    effects: [push(envelope, how), { do: 'joinGroup', groupId: envelope.groupId, count: 1 }, ...more],
   }
 }
 
-function byLease(claimed: Claimed, effects: readonly Effect[]): Settlement {
+function byLease(claimed: ClaimedItem, effects: readonly Effect[]): Settlement {
   return { guard: { by: 'lease', lease: claimed.lease }, effects }
 }
 
-const tells = (claimed: Claimed, ok: boolean): Effect[] =>
-  (claimed.envelope.gates ?? []).map((key) => ({ do: 'tellGate', key, member: claimed.envelope.id, ok }))
+const notices = (claimed: ClaimedItem, completed: boolean): Effect[] =>
+  (claimed.envelope.gates ?? []).map((key) => ({ do: 'notifyGate', key, member: claimed.envelope.id, completed }))
 
-export function finish(claimed: Claimed, more: readonly Effect[] = [], result?: string): Settlement {
+export function finish(claimed: ClaimedItem, more: readonly Effect[] = [], result?: string): Settlement {
   const { id, groupId } = claimed.envelope
   return byLease(claimed, [
-    { do: 'finish', id, ending: 'done', keepMs: DAY, ...(result === undefined ? {} : { result }) },
-    { do: 'closeGroup', groupId, by: 1 },
-    ...tells(claimed, true),
+    { do: 'complete', id, ending: 'completed', keepMs: DAY, ...(result === undefined ? {} : { result }) },
+    { do: 'leaveGroup', groupId, count: 1 },
+    ...notices(claimed, true),
     ...more,
   ])
 }
 
-export function park(claimed: Claimed, more: readonly Effect[] = []): Settlement {
+export function deadLetter(claimed: ClaimedItem, more: readonly Effect[] = []): Settlement {
   const { id, groupId } = claimed.envelope
   return byLease(claimed, [
-    { do: 'park', id, ending: 'exhausted', class: 'retryable', error: 'Error: boom', keepMs: 30 * DAY },
-    { do: 'closeGroup', groupId, by: 1 },
-    ...tells(claimed, false),
+    { do: 'deadLetter', id, ending: 'exhausted', class: 'retryable', error: 'Error: boom', keepMs: 30 * DAY },
+    { do: 'leaveGroup', groupId, count: 1 },
+    ...notices(claimed, false),
     ...more,
   ])
 }
 
-export function retry(claimed: Claimed, delayMs: Ms): Settlement {
+export function retry(claimed: ClaimedItem, delayMs: Ms): Settlement {
   const { id, attempt } = claimed.envelope
-  return byLease(claimed, [{ do: 'retryAt', id, attempt: attempt + 1, delayMs, why: 'retry' }])
+  return byLease(claimed, [{ do: 'retry', id, attempt: attempt + 1, delayMs, reason: 'retry' }])
 }
 
 /** Children of a run: pushed into its group, which they hold open. */
-export function children(claimed: Claimed, envelopes: readonly Envelope[], how: PushHow = {}): Effect[] {
+export function children(claimed: ClaimedItem, envelopes: readonly Envelope[], how: PushHow = {}): Effect[] {
   const { id, groupId } = claimed.envelope
   return [
     ...envelopes.map((envelope) => push({ ...envelope, groupId, parent: id }, how)),
-    { do: 'openGroup', groupId, by: envelopes.length },
+    { do: 'joinGroup', groupId, count: envelopes.length },
   ]
 }
 
@@ -92,21 +92,21 @@ export function gate(
   const key = `gate ${envelope.id}`
   return [
     push(envelope, { delayMs: Infinity, hold: { by: 'gate', key } }),
-    { do: 'openGroup', groupId: envelope.groupId, by: 1 },
-    { do: 'openGate', key, holds: envelope.id, members, need, of },
+    { do: 'joinGroup', groupId: envelope.groupId, count: 1 },
+    { do: 'openGate', key, heldId: envelope.id, members, need, of },
   ]
 }
 
 export const contribute = (groupId: string, value: string, final = false, expect?: number): Effect => ({
-  do: 'contribute',
+  do: 'setGroupValue',
   groupId,
   value,
   final,
-  ...(expect === undefined ? {} : { expect }),
+  ...(expect === undefined ? {} : { ifVersion: expect }),
 })
 
-export function ask(max: number, over: Partial<ClaimAsk> = {}): ClaimAsk {
-  return { from: [{ queue: 'default', max }], leaseMs: 30_000, worker: 'w1', ...over }
+export function ask(max: number, over: Partial<ClaimRequest> = {}): ClaimRequest {
+  return { queues: [{ queue: 'default', max }], leaseMs: 30_000, worker: 'w1', ...over }
 }
 
 export const times = <T>(n: number, make: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => make(i))

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { root } from '../../scripts/lib/root.mjs'
-import { WEAKER_OVER_PLAIN_PORTS } from '../../src/testing/conformance/index.js'
-import { inTwoSteps, waived, without } from '../ports/plain/under-test.js'
+import { WEAKER_OVER_PLAIN_PORTS } from '../../src/testing/conformance/describe-backend.js'
+import { inTwoSteps, waived, without } from './plain/under-test.js'
 import { SHARED, WAIVERS } from './waivers.js'
 
 /** A conformance suite as it is written at the top level of a test file. */
@@ -34,7 +34,7 @@ function suitesOf(file: string): readonly (readonly [string, readonly string[]])
 }
 
 describe('what a backend of ours is let off', () => {
-  it('stands in the list of waivers: a new one is a decision, not a way to make a test pass', () => {
+  it('is in the list of waivers: a new one is a decision, not a way to make a test pass', () => {
     const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
     const found = files.filter((file) => file.endsWith('.test.ts')).flatMap(suitesOf)
 

@@ -9,36 +9,21 @@ export const WAIVERS: Readonly<Record<string, readonly string[]>> = {
     'named queues',
     'increment',
   ],
-  'backends/memory/mixed-modes.slow.test.ts: memory, native beside plain': [
-    'ledger: a claim tells once which runs were cut off',
-    'ledger: one id enqueued by two processes at once is one item',
-  ],
-  'backends/memory/mixed-modes.slow.test.ts: memory, plain beside native': [
-    '...WEAKER_OVER_PLAIN_PORTS',
-    'named queues',
-    'ledger: a claim tells once which runs were cut off',
-    'ledger: one id enqueued by two processes at once is one item',
-    'ledger: an inbox hears what it is sent',
-    'ledger: a crash during an enqueue loses and doubles nothing',
-    'ledger: a crash during a fan-out loses and doubles nothing',
-    'ledger: a crash while a gate is freed loses and doubles nothing',
-    'ledger: a crash during a park loses and doubles nothing',
-  ],
-  // Of the ledger over its plain ports alone: it is stopped between any two calls over the ports in memory, once for all.
+  // Only of the ledger over its plain ports: it is stopped between any two calls over the ports in memory, once for all.
   'backends/postgres/conformance.server.test.ts: postgres': ['counts once', 'crash points'],
   'backends/redis/cluster.server.test.ts: redis cluster (native)': ['crash points'],
   'backends/sqlite/conformance.slow.test.ts: sqlite (two connections)': ['crash points'],
-  'ports/plain/conformance-later.slow.test.ts: plain ports with every optional power, that answer later': [
+  'backends/plain/conformance-later.slow.test.ts: plain ports with every optional power, that answer later': [
     '...without',
     '...waived',
   ],
-  'ports/plain/conformance-later.slow.test.ts: plain ports with the documented members, that answer later': [
+  'backends/plain/conformance-later.slow.test.ts: plain ports with the documented members, that answer later': [
     '...without',
     '...inTwoSteps',
   ],
-  'ports/plain/conformance.slow.test.ts: plain ports with every optional power': ['...without', '...waived'],
-  'ports/plain/conformance.slow.test.ts: plain ports with the documented members': ['...without', '...inTwoSteps'],
-  'ports/plain/conformance.slow.test.ts: plain ports with the bare obligations': [
+  'backends/plain/conformance.slow.test.ts: plain ports with every optional power': ['...without', '...waived'],
+  'backends/plain/conformance.slow.test.ts: plain ports with the documented members': ['...without', '...inTwoSteps'],
+  'backends/plain/conformance.slow.test.ts: plain ports with the bare obligations': [
     '...without',
     'exact dedupe',
     'deadLetter',
@@ -83,10 +68,10 @@ export const SHARED: Readonly<Record<string, readonly string[]>> = {
   inTwoSteps: [
     'ledger: a redriven item is pending again, from its first attempt',
     'ledger: a redriven item opens its group again',
-    'ledger: one id enqueued by two processes at once is one item',
+    'ledger: one id enqueued by two processes concurrently is one item',
     'ledger: a crash during an enqueue loses and doubles nothing',
     'ledger: a crash during a fan-out loses and doubles nothing',
     'ledger: a crash while a gate is freed loses and doubles nothing',
-    'ledger: a crash during a park loses and doubles nothing',
+    'ledger: a crash during a dead-lettering loses and doubles nothing',
   ],
 }

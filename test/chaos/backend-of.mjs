@@ -2,7 +2,7 @@
 
 /**
  * @param {string} address `sqlite:/path/to/file`, `postgres://…` or `redis://…`
- * @param {{ clock?: import('../../src/core/clock.js').Clock }} [options] the clock is for a file alone: servers have their own
+ * @param {{ clock?: import('../../src/core/time/clock.js').Clock }} [options] the clock is only for a file: servers have their own
  * @returns {Promise<import('../../src/ports/ports.js').Backend & { close(): Promise<void> }>}
  */
 export async function backendOf(address, { clock } = {}) {

@@ -11,6 +11,7 @@ import { doFaults } from './faults.js'
 import { Fleet, PATIENCE_MS } from './fleet.js'
 import { machineNow } from './machine-time.mjs'
 import type { ChaosOptions, Fault } from './options.js'
+import { askerOf, watchServer } from './server-stalls.js'
 import { SmallDisk } from './small-disk.js'
 import { Timeline } from './timeline.js'
 import { type Accepted, type Truth, truthIn } from './truth.js'
@@ -26,12 +27,14 @@ export interface ChaosReport extends Verdict {
   readonly faults: Readonly<Record<Fault, number>>
   /** How often the write lock of SQLite was held for more than a quarter of a lease, which stops the heartbeats of all. */
   readonly longWriteLocks: number
+  /** How often the server took more than a quarter of a lease to write next to nothing, which stops the heartbeats of all. */
+  readonly serverStalls: number
   /** How long it took, after the last fault, until everything had ended. */
   readonly drainMs: number
-  /** Processes that did not end with exit code 0 when they were told to, with the last they said. */
+  /** Processes that did not exit with 0 after SIGTERM, with their last output. */
   readonly badExits: readonly string[]
-  /** Processes that ended though nobody had killed them, with the last they said. */
-  readonly diedAlone: readonly string[]
+  /** Processes that ended without being killed, with their last output. */
+  readonly endedUnasked: readonly string[]
 }
 
 /**
@@ -48,6 +51,8 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   const fleet = new Fleet(dir, address, options, timeline)
   const ownStalls = watchOwnStalls(timeline, options.leaseMs)
   let writeLock: { close(): void } | undefined
+  const asker = server === undefined ? undefined : askerOf(server.url)
+  const serverStalls = asker === undefined ? undefined : watchServer(asker.ask, timeline, options.leaseMs)
   try {
     await fleet.start()
     if (server === undefined) writeLock = watchWriteLock(file, timeline, options.leaseMs)
@@ -55,7 +60,7 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
     await fleet.end('producer', 'locker')
     const faultsOverMs = performance.now()
     options.say?.('no more faults; waiting for everything to end')
-    // They end when they have heard of everything that they wait for.
+    // They end when they have the outcome of everything that they wait for.
     await fleet.end('waiter')
     const backend = await backendOf(address)
     try {
@@ -68,17 +73,18 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
       const mayBeLost = options.appendfsync === 'everysec' ? lostBefore(done.serverKilledAt, truth.accepted) : new Set()
       return {
         ...verdict,
-        // With `everysec` an outcome that somebody has heard of may be lost, and another one come in its place.
-        misheard: options.appendfsync === 'everysec' ? [] : verdict.misheard,
+        // With `everysec` an outcome that a waiter has got may be lost, and another one take its place.
+        wrongOutcomes: options.appendfsync === 'everysec' ? [] : verdict.wrongOutcomes,
         unfinished: verdict.unfinished.filter(({ root }) => !mayBeLost.has(root)),
         lostAsPromised: new Set(verdict.unfinished.flatMap(({ root }) => (mayBeLost.has(root) ? [root] : []))).size,
         accepted: truth.accepted.length,
         unsure: truth.unsure.length,
         faults: { ...done.counts, ...countedElsewhere(truth, timeline) },
         longWriteLocks: timeline.count('lock'),
+        serverStalls: timeline.count('server'),
         drainMs,
         badExits: fleet.badExits,
-        diedAlone: fleet.diedAlone,
+        endedUnasked: fleet.endedUnasked,
       }
     } finally {
       await backend.close()
@@ -86,6 +92,8 @@ export async function chaos(options: ChaosOptions): Promise<ChaosReport> {
   } finally {
     clearInterval(ownStalls)
     writeLock?.close()
+    serverStalls?.close()
+    asker?.end()
     await fleet.kill()
     await server?.stop()
     const isKept = process.env['MILLRACE_CHAOS_KEEP'] !== undefined

@@ -16,7 +16,7 @@ export interface Health {
   readonly hogs: readonly string[]
 }
 
-/** A process of the fleet that does as it is told stays far below. */
+/** A process of the fleet that behaves stays far below. */
 const MAX_HEAP_BYTES = 160 * 1_048_576
 /** One fault may be met by a claim, by heartbeats, and by commits that are tried again; not by every item. */
 const MAX_ERRORS_PER_FAULT = 20

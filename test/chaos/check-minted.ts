@@ -1,6 +1,6 @@
-import type { ItemView } from '../../src/ports/ledger.js'
-import type { StoredGroup } from './books.js'
+import type { ItemView } from '../../src/ports/inspect.js'
 import { grouped } from './grouped.js'
+import type { StoredGroup } from './stored-records.js'
 import type { Accepted, Minted } from './truth.js'
 
 export interface Halves {
@@ -10,7 +10,7 @@ export interface Halves {
   readonly refusedRuns: number
 }
 
-/** Each run made up ids and a token of its own: of one run everything must be there, and of the others nothing. */
+/** Each run made up its own ids and token: of one run everything must be there, and of the others nothing. */
 export function checkMinted(
   accepted: readonly Accepted[],
   minted: readonly Minted[],
@@ -22,7 +22,7 @@ export function checkMinted(
   let refusedRuns = 0
   for (const { id, kind } of accepted) {
     const view = items.get(id)
-    if ((kind !== 'mint' && kind !== 'coin') || view?.status !== 'success') continue
+    if ((kind !== 'mint' && kind !== 'coin') || view?.status !== 'completed') continue
     const runs = runsOf.get(id) ?? []
     const inEffect = runs.filter((run) =>
       kind === 'coin' ? view.result === JSON.stringify(run.token) : run.children.some((child) => items.has(child)),

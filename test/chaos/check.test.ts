@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createWork, dependency, memoryBackend } from '../../src/index.js'
-import { ownedBy } from '../../src/ports/native.js'
+import { ownedBy } from '../../src/ports/find-ledger.js'
 import type { ChaosReport } from './chaos.js'
 import { check, hasDrained } from './check.js'
 import { brokenIn, tableOf } from './table.js'
@@ -40,11 +40,11 @@ async function quietDay() {
   const handles = Object.fromEntries(Object.entries(works).map(([id, work]) => [id, w.enqueue({ ...work, id })]))
   for (const [id, what] of waits) {
     lines.push({ is: 'waits', id, what })
-    const heard = await handles[id]![what]().then(
+    const outcome = await handles[id]![what]().then(
       (value) => ({ value }),
       (error) => ({ died: error.name }),
     )
-    lines.push({ is: 'heard', id, what, ...heard })
+    lines.push({ is: 'outcome', id, what, ...outcome })
   }
   await handles['coin']!.result()
   await w.stop()
@@ -86,9 +86,10 @@ async function judged({
     lostAsPromised: 0,
     faults: { kills: 0, restarts: 0, crashers: 0, sigstop: 0, cuts: 0, replies: 0, locks: 0, clock: 0, disk: 0 },
     longWriteLocks: 0,
+    serverStalls: 0,
     drainMs: 0,
     badExits: [],
-    diedAlone: [],
+    endedUnasked: [],
   }
   return { verdict, broken: brokenIn(report), table: tableOf(report), isDrained: await hasDrained(backend, truth) }
 }
@@ -105,7 +106,7 @@ describe('the checker of chaos', () => {
 
     expect(broken).toEqual([])
     expect(isDrained).toBe(true)
-    expect(verdict).toMatchObject({ succeeded: 10, parked: 1, groups: 3, gates: 1, waits: 5, repeatedRuns: 0 })
+    expect(verdict).toMatchObject({ succeeded: 10, deadLettered: 1, groups: 3, gates: 1, waits: 5, repeatedRuns: 0 })
     expect(verdict.refusedRuns).toBe(1)
     expect(table).toMatch(/^ {2}accepted +6$/m)
   })
@@ -126,7 +127,7 @@ describe('the checker of chaos', () => {
     ['a child that is missing', { id: 'fan', kind: 'fan', n: 5, parts: 5 }, 'fan/4: unknown'],
     ['a gate that did not open', { id: 'leaf', kind: 'gate' }, 'leaf/opened: unknown'],
     [
-      'work that should have been parked as crashed',
+      'work that should have been dead-lettered as crashed',
       { id: 'leaf', kind: 'crasher' },
       'leaf: 6 instead of crashed, poison',
     ],
@@ -141,7 +142,7 @@ describe('the checker of chaos', () => {
   it('says what a gate that did not open waits for', async () => {
     const { broken } = await judged({ more: [accepted({ id: 'gone', kind: 'gate', on: ['leaf', 'fan/9'] })] })
 
-    expect(broken.join('\n')).toContain('gone: unknown, on leaf (success) fan/9 (unknown)')
+    expect(broken.join('\n')).toContain('gone: unknown, on leaf (completed) fan/9 (unknown)')
   })
 
   it('finds children of two runs', async () => {
@@ -177,19 +178,19 @@ describe('the checker of chaos', () => {
     expect(broken).toEqual(['2 rolled back, and there all the same: gate; gate/opened'])
   })
 
-  it('finds a wait that never ended, and one that heard something else', async () => {
+  it('finds a wait that never ended, and one that got another outcome', async () => {
     const { broken } = await judged({
       more: [
         { is: 'waits', id: 'coin', what: 'result' },
-        { is: 'heard', id: 'leaf', what: 'result', value: 7 },
-        { is: 'heard', id: 'fan', what: 'group', died: 'WAIT_TIMEOUT' },
+        { is: 'outcome', id: 'leaf', what: 'result', value: 7 },
+        { is: 'outcome', id: 'fan', what: 'group', died: 'WAIT_TIMEOUT' },
       ],
     })
 
     expect(broken).toEqual([
       '1 waits never ended: result of coin',
-      '2 waits heard something else than what is stored: result of leaf: heard value 7, stored value 6; ' +
-        'group of fan: heard dead: WAIT_TIMEOUT, stored value 20',
+      '2 waits got another outcome than what is stored: result of leaf: got value 7, stored value 6; ' +
+        'group of fan: got dead: WAIT_TIMEOUT, stored value 20',
     ])
   })
 
@@ -203,7 +204,7 @@ describe('the checker of chaos', () => {
 
   it('does not take a run in which nothing was accepted for a success', async () => {
     const { broken } = await judged({
-      change: (lines) => lines.filter(({ is }) => is !== 'accepted' && is !== 'heard' && is !== 'waits'),
+      change: (lines) => lines.filter(({ is }) => is !== 'accepted' && is !== 'outcome' && is !== 'waits'),
     })
 
     expect(broken).toEqual(['nothing was accepted: nothing was tested'])
@@ -229,7 +230,7 @@ describe('two runs of one item', () => {
     expect((await judged({ more: [...first, ...second.map((line) => ({ ...line, attempt: 2 }))] })).broken).toEqual([])
   })
 
-  it('may be alive at once only if something was done to one of the processes', async () => {
+  it('may be alive at the same time only if something was done to one of the processes', async () => {
     const more = [...run('a', 1, 10_000, 14_000), ...run('b', 2, 12_000, 12_100)]
 
     expect((await judged({ more })).verdict.overlaps).toHaveLength(1)
@@ -243,7 +244,7 @@ describe('two runs of one item', () => {
     expect((await judged({ more, done: [{ kind: 'restart', from: 10_500, to: 10_600 }] })).verdict.overlaps).toEqual([])
   })
 
-  it('are not alive at once when the process of the first is dead', async () => {
+  it('are not alive at the same time when the process of the first is dead', async () => {
     const more = [...run('a', 1, 10_000), ...run('b', 2, 12_000, 12_100)]
 
     expect((await judged({ more, done: [death('a', 11_000)] })).verdict).toMatchObject({
@@ -270,7 +271,7 @@ describe('two runs of one item', () => {
   })
 })
 
-describe('an item that was parked as crashed and kills nobody', () => {
+describe('an item that was dead-lettered as crashed and is harmless', () => {
   /** Its row says so; and these were its runs. */
   async function crashed(runs: readonly Line[], done: readonly Disturbance[]) {
     const backend = memoryBackend()
@@ -283,9 +284,9 @@ describe('an item that was parked as crashed and kills nobody', () => {
     await ledger.commit([
       {
         guard: { by: 'absent', id: 'x' },
-        effects: [{ do: 'push', item, queue: 'default', delayMs: 0 }],
+        effects: [{ do: 'enqueue', item, queue: 'default', delayMs: 0 }],
       },
-      { guard: { by: 'status', id: 'x', in: ['pending'] }, effects: [{ do: 'park', id: 'x', ...ends }] },
+      { guard: { by: 'status', id: 'x', in: ['pending'] }, effects: [{ do: 'deadLetter', id: 'x', ...ends }] },
     ])
     const lines = [accepted({ id: 'x', kind: 'leaf', result: 2 }), ...runs]
     const timeline = new Timeline()
@@ -347,7 +348,7 @@ describe('the health of the processes', () => {
     expect((await judged({ more, done: [{ who: 'a', kind: 'cut', from: 2_000, to: 2_000 }] })).broken).toEqual([])
   })
 
-  it('tells a process that kept its event loop busy from one that was kept waiting', async () => {
+  it('distinguishes a process that kept its event loop busy from one that was kept waiting', async () => {
     const stall = (by: string, cpuMs: number): Line => ({ is: 'stall', by, from: 1_000, to: 4_000, cpuMs })
 
     const { broken, verdict } = await judged({ more: [stall('a', 10), stall('b', 2_900)] })

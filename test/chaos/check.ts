@@ -1,10 +1,10 @@
-import type { ItemView } from '../../src/ports/ledger.js'
+import type { ItemView } from '../../src/ports/inspect.js'
 import type { Backend } from '../../src/ports/ports.js'
-import { Books, hasEnded, type StoredGroup } from './books.js'
 import { checkHealth, type Health } from './check-health.js'
 import { checkMinted, type Halves } from './check-minted.js'
 import { checkRuns, type Run, type RunVerdict, runsOf } from './check-runs.js'
 import { checkWaits, type WaitVerdict } from './check-waits.js'
+import { hasEnded, type StoredGroup, StoredRecords } from './stored-records.js'
 import type { Timeline } from './timeline.js'
 import type { Accepted, Truth } from './truth.js'
 
@@ -21,16 +21,16 @@ export interface Verdict extends RunVerdict, WaitVerdict, Halves, Health {
   readonly wrong: readonly string[]
   /** Effects inside Millrace that happened twice, or counts that are off. */
   readonly doubled: readonly string[]
-  /** Work that harms nobody, parked because its process is said to have died of it. */
+  /** Harmless work that was dead-lettered because it seemed to have killed its process. */
   readonly falselyCrashed: readonly string[]
   /** The same, and its processes were in fact killed so often while it ran. */
   readonly unlucky: number
-  /** Work that took more processes along than it may before it is parked. */
+  /** Work that took more processes along than it may before it is dead-lettered. */
   readonly deadly: readonly string[]
   /** Enqueued in a transaction that was rolled back, and there all the same. */
   readonly undoneButThere: readonly string[]
   readonly succeeded: number
-  readonly parked: number
+  readonly deadLettered: number
   /** Groups whose value was counted, gates included. */
   readonly groups: number
   readonly gates: number
@@ -52,25 +52,25 @@ interface Expected {
 
 /** Holds what the backend says against what the processes wrote down. */
 export async function check(backend: Backend, truth: Truth, timeline: Timeline, leaseMs: number): Promise<Verdict> {
-  const books = new Books(backend)
+  const stored = new StoredRecords(backend)
   const { accepted } = truth
   const unfinished: Unfinished[] = []
   const wrong: string[] = []
   const falselyCrashed: string[] = []
-  let [succeeded, parked, unlucky] = [0, 0, 0]
+  let [succeeded, deadLettered, unlucky] = [0, 0, 0]
   const runs = runsOf(truth.ran, timeline)
   const expected = accepted.flatMap(expectedOf)
   const children = truth.minted.flatMap((run) => run.children)
   const waitsFor = new Map(accepted.flatMap(({ id, on }) => (on === undefined ? [] : [[id, on]])))
   const undone = truth.undone.flatMap((id) => [id, `${id}/opened`])
-  const items = await books.items([
+  const items = await stored.items([
     ...expected.map(({ id }) => id),
     ...children,
     ...undone,
     ...[...waitsFor.values()].flat(),
   ])
 
-  /** What hangs on an item that was parked as crashed is not complained of a second time. */
+  /** What hangs on an item that was dead-lettered as crashed is not complained of a second time. */
   const crashedRoots = new Set<string>()
   const judgeCrashed = (id: string, root: string) => {
     crashedRoots.add(root)
@@ -89,15 +89,15 @@ export async function check(backend: Backend, truth: Truth, timeline: Timeline, 
       unfinished.push({ root, text: `${id}: ${view?.status ?? 'unknown'}${membersText(waitsFor.get(id), items)}` })
       continue
     }
-    if (view.status === 'success') succeeded += 1
-    else parked += 1
+    if (view.status === 'completed') succeeded += 1
+    else deadLettered += 1
     if (outcome !== null && outcomeOf(view) !== outcome) wrong.push(`${id}: ${outcomeOf(view)} instead of ${outcome}`)
   }
 
   const groupIds = new Map(accepted.flatMap(({ id }) => (items.has(id) ? [[id, items.get(id)!.envelope.groupId]] : [])))
   const sound = accepted.filter(({ id }) => !crashedRoots.has(id))
   const counted = sound.filter(({ id, kind }) => groupIds.has(id) && hasGroup(kind))
-  const groups = await books.groups(
+  const groups = await stored.groups(
     accepted.flatMap(({ id, kind }) => (hasGroup(kind) ? (groupIds.get(id) ?? []) : [])),
   )
   const groupOf = (id: string): StoredGroup | undefined => groups.get(groupIds.get(id) ?? '')
@@ -118,7 +118,7 @@ export async function check(backend: Backend, truth: Truth, timeline: Timeline, 
     deadly: deadlyOf(truth.crashes),
     undoneButThere: undone.filter((id) => items.has(id)),
     succeeded,
-    parked,
+    deadLettered,
     groups: counted.length,
     gates: accepted.filter(({ kind }) => kind === 'gate').length,
     ...checkMinted(sound, truth.minted, items, groupOf),
@@ -130,12 +130,12 @@ export async function check(backend: Backend, truth: Truth, timeline: Timeline, 
 
 /** Whether everything that was accepted has ended, children included. */
 export async function hasDrained(backend: Backend, { accepted, minted }: Truth): Promise<boolean> {
-  const books = new Books(backend)
-  if (!(await books.haveEnded(accepted.map(({ id }) => id)))) return false
+  const stored = new StoredRecords(backend)
+  if (!(await stored.haveEnded(accepted.map(({ id }) => id)))) return false
   const expected = accepted.flatMap(expectedOf)
-  const items = await books.items([...expected.map(({ id }) => id), ...minted.flatMap(({ children }) => children)])
+  const items = await stored.items([...expected.map(({ id }) => id), ...minted.flatMap(({ children }) => children)])
   // What is dead has no children; and which run counted is not known here: of the others nothing exists.
-  const isDue = ({ id, root }: Expected) => items.has(id) || items.get(root)?.status === 'success'
+  const isDue = ({ id, root }: Expected) => items.has(id) || items.get(root)?.status === 'completed'
   return expected.every((one) => !isDue(one) || hasEnded(items.get(one.id))) && [...items.values()].every(hasEnded)
 }
 
@@ -180,7 +180,7 @@ function sumOf({ kind, n = 0, parts = 0 }: Accepted): string {
 }
 
 function outcomeOf(view: ItemView): string | undefined {
-  return view.status === 'success' ? view.result : `${view.ending}, ${view.class}`
+  return view.status === 'completed' ? view.result : `${view.ending}, ${view.class}`
 }
 
 /** Its process died during the run, or was disturbed; what had ended by then, or had not begun, is not to blame. */

@@ -63,16 +63,16 @@ describe('a proxy that fails as networks do', () => {
     proxy.swallowNextReply(() => {
       swallowed += 1
     })
-    const heard: string[] = []
-    client.socket.on('data', (bytes) => heard.push(String(bytes)))
+    const received: string[] = []
+    client.socket.on('data', (bytes) => received.push(String(bytes)))
     client.socket.write('b')
     await client.closed
 
-    expect({ asked, heard, swallowed }).toEqual({ asked: ['a', 'b'], heard: [], swallowed: 1 })
+    expect({ asked, received, swallowed }).toEqual({ asked: ['a', 'b'], received: [], swallowed: 1 })
     expect(await ask((await clientOf(proxy)).socket, 'c')).toBe('c!')
   })
 
-  it('leaves alone what the server says unasked when a reply is to be lost', async () => {
+  it('passes on what the server sends unasked when a reply is to be lost', async () => {
     const { proxy, client } = await connected()
     await ask(client.socket, 'a')
     const other = await clientOf(proxy)

@@ -7,7 +7,7 @@ interface Pair {
   hasAsked: boolean
 }
 
-/** Stands between one process and its server, and fails as networks do. It looks into nothing that it passes on. */
+/** Sits between one process and its server, and fails as networks do. It does not read what it passes on. */
 export class CuttingProxy {
   readonly #listener: Server
   readonly #pairs = new Set<Pair>()
@@ -48,7 +48,7 @@ export class CuttingProxy {
     }
   }
 
-  /** Ends a silence. What was under way is cut: nobody could tell what has become of it. */
+  /** Ends a silence. What was under way is cut: its outcome is unknown. */
   speak(): void {
     this.#isSilent = false
     this.cut()

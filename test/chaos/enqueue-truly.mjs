@@ -1,8 +1,8 @@
 // An enqueue, and the line about it.
 
 /**
- * The handle, once the item was accepted and that is on disk. Nothing if this process cannot know: it may have happened all the
- * same, and is nobody's promise.
+ * The handle, once the item was accepted and that is on disk. Nothing if this process cannot know: it may have happened, but
+ * was not promised.
  * @param {import('millrace').WorkSystem} w
  * @param {import('./truth-log.mjs').TruthLog} log
  * @param {import('./orders.mjs').Order} order

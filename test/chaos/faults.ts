@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Random } from '../../src/core/clock.js'
+import type { Random } from '../../src/core/time/clock.js'
 import { seededRandom } from '../../src/testing/seeded-random.js'
 import type { PrivateServer } from '../servers/private-server.js'
 import type { CuttingProxy } from './cutting-proxy.js'

@@ -23,7 +23,7 @@ const PROGRAMS = new URL('.', import.meta.url)
 /** How long a waiter waits in the end for what has not ended. */
 export const PATIENCE_MS = 120_000
 
-/** The processes, each with what it writes down and, where there is a server, with a connection of its own that can fail. */
+/** The processes, each with what it writes down and, where there is a server, with its own connection that can fail. */
 export class Fleet {
   readonly #dir: string
   readonly #address: string
@@ -34,7 +34,7 @@ export class Fleet {
   #isOver = false
   #isClosed = false
   #offsetMs = 0
-  readonly diedAlone: string[] = []
+  readonly endedUnasked: string[] = []
   readonly badExits: string[] = []
 
   constructor(dir: string, address: string, options: ChaosOptions, timeline: Timeline) {
@@ -114,7 +114,7 @@ export class Fleet {
   /** Undefined: everything has been closed meanwhile. */
   async #spawn(role: Role): Promise<Member | undefined> {
     const name = `${role}-${this.#born++}`
-    // A user of the same database has a connection of their own.
+    // A user of the same database has their own connection.
     const proxy = this.#address.startsWith('sqlite:') || role === 'locker' ? undefined : await this.#proxy()
     if (this.#isClosed) {
       proxy?.close()
@@ -146,9 +146,9 @@ export class Fleet {
       this.#members = this.#members.filter((other) => other !== member)
       if (isOurs) return
       if (signal !== 'SIGKILL' || !this.#hasCrashed(name)) {
-        // Nobody killed it: whatever the server does, a process must live through it.
+        // It was not killed: whatever the server does, a process must live through it.
         this.#o.say?.(`${name} ended by itself with ${code ?? signal}`)
-        this.diedAlone.push(`${name} (${code ?? signal}): ${this.#said(name)}`)
+        this.endedUnasked.push(`${name} (${code ?? signal}): ${this.#said(name)}`)
       }
       // Work that takes its process along is still there when the faults are over, and so is the rest of the work.
       if (!this.#isClosed && (!this.#isOver || role === 'worker')) void this.#spawn(role)

@@ -61,7 +61,7 @@ async function lockRows(client) {
   }
 }
 
-/** Goes on over lost connections until it is told to end. @param {(client: pg.Client, i: number) => Promise<void>} act */
+/** Goes on over lost connections until SIGTERM. @param {(client: pg.Client, i: number) => Promise<void>} act */
 async function again(act) {
   for (let i = 0; !isEnding; ) {
     const client = new pg.Client({ connectionString: settings.address })

@@ -18,7 +18,7 @@ const USAGE = `npm run chaos -- [BACKEND …] [--seconds N] [--rate N] [--withou
 ${Object.entries(FAULTS)
   .map(([fault, what]) => `                   ${fault.padEnd(9)} ${what}`)
   .join('\n')}
-  --everysec       Redis flushes once a second: what it loses is told, and nothing else may be
+  --everysec       Redis flushes once a second: what it loses is reported, and nothing else may be lost
   --seed S         of what happens to whom (default: the time of day)`
 
 process.exitCode = await main()

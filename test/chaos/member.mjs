@@ -40,7 +40,7 @@ export async function openMember() {
 }
 
 /**
- * From here on it can be told to end, by SIGTERM; it exits with what `end` returns.
+ * From here on SIGTERM ends it; it exits with what `end` returns.
  * @param {Awaited<ReturnType<typeof openMember>>} member
  * @param {() => Promise<number>} end
  */

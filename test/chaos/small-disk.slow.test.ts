@@ -5,7 +5,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { SmallDisk } from './small-disk.js'
 
-/** A database on a disk of its own, or on the usual one where nothing may be mounted. */
+/** A database on a separate disk, or on the usual one where nothing may be mounted. */
 function openDatabase() {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-disk-'))
   const disk = SmallDisk.open(join(dir, 'disk'))

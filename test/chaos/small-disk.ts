@@ -60,7 +60,7 @@ export class SmallDisk {
     mount('-o', `remount,size=${ROOMY}`, this.#dir)
   }
 
-  /** Stays mounted when this process ends, for a look into it. */
+  /** Stays mounted when this process ends, so that it can be inspected. */
   keep(): void {
     this.#isMounted = false
   }

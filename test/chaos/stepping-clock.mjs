@@ -1,5 +1,5 @@
 // A clock whose wall time is set forward and back while it runs, as that of a machine may be.
-import { systemClock } from 'millrace'
+import { systemClock } from 'millrace/source'
 import { machineNow } from './machine-time.mjs'
 
 /**

@@ -2,10 +2,13 @@
 export interface Disturbance {
   /** The name of a process; absent: all of them. */
   readonly who?: string
-  readonly kind: 'death' | 'stop' | 'cut' | 'reply' | 'restart' | 'disk' | 'lock' | 'stall'
+  readonly kind: 'death' | 'stop' | 'cut' | 'reply' | 'restart' | 'disk' | 'lock' | 'stall' | 'server'
   readonly from: number
   readonly to: number
 }
+
+/** Not caused on purpose. */
+const NOT_OURS: readonly Disturbance['kind'][] = ['stall', 'lock', 'server']
 
 /** Who was disturbed when. Only these excuse a lost lease; clocks that step and users who hold locks do not. */
 export class Timeline {
@@ -24,11 +27,10 @@ export class Timeline {
     return this.#of(who).some((one) => one.from <= to && one.to >= from)
   }
 
-  /** How often it was disturbed by us meanwhile. Stalls and write locks that are held for long may be of its own making, and do not count. */
+  /** How often it was disturbed by us meanwhile. What stalled by itself does not count: it may be its own fault. */
   faultsOf(who: string, from: number, to: number): number {
-    return this.#of(who).filter(
-      (one) => one.kind !== 'stall' && one.kind !== 'lock' && one.from <= to && one.to >= from,
-    ).length
+    return this.#of(who).filter(({ kind, ...one }) => !NOT_OURS.includes(kind) && one.from <= to && one.to >= from)
+      .length
   }
 
   diedAt(who: string): number | undefined {

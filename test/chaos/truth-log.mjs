@@ -45,7 +45,7 @@ export class TruthLog {
 }
 
 /**
- * The lines of a file. The last one may have been cut off by a kill, and then nobody relied on it.
+ * The lines of a file. The last one may have been cut off by a kill, and then nothing relied on it.
  * @param {string} file
  * @returns {Record<string, unknown>[]}
  */

@@ -39,7 +39,7 @@ export interface Waits {
   readonly what: 'result' | 'group'
 }
 
-export interface Heard extends Waits {
+export interface WaitOutcome extends Waits {
   readonly value?: unknown
   /** It rejected: with this. */
   readonly died?: string
@@ -60,7 +60,7 @@ export interface Vitals {
   readonly errors: Readonly<Record<string, number>>
 }
 
-/** The event loop stood still. */
+/** The event loop stalled. */
 export interface Stall {
   readonly by: string
   readonly from: number
@@ -82,7 +82,7 @@ export interface Truth {
   /** A run that took its process along. */
   readonly crashes: readonly string[]
   readonly waits: readonly Waits[]
-  readonly heard: readonly Heard[]
+  readonly outcomes: readonly WaitOutcome[]
   readonly locked: readonly Locked[]
   readonly vitals: readonly Vitals[]
   readonly stalls: readonly Stall[]
@@ -111,7 +111,7 @@ export function truthOf(lines: readonly Readonly<Record<string, unknown>>[]): Tr
     minted: of<Minted>('minted'),
     crashes: of<{ id: string }>('crash').map(({ id }) => id),
     waits: of<Waits>('waits'),
-    heard: of<Heard>('heard'),
+    outcomes: of<WaitOutcome>('outcome'),
     locked: of<Locked>('locked'),
     vitals: of<Vitals>('vitals'),
     stalls: of<Stall>('stall'),

@@ -1,12 +1,12 @@
-// What a process of the fleet tells about its own health.
+// What a process of the fleet reports about its own health.
 import { machineNow } from './machine-time.mjs'
 
 const SAMPLE_MS = 500
 const LOOK_MS = 100
 
 /**
- * Writes heap and `onError` calls into the log from time to time, and every moment in which the event loop stood still for a
- * quarter of a lease. The processor time in it tells a process that was kept busy from one that was kept waiting.
+ * Writes heap and `onError` calls into the log from time to time, and every moment in which the event loop stalled for a
+ * quarter of a lease. The processor time in it distinguishes a process that was kept busy from one that was kept waiting.
  * @param {import('./truth-log.mjs').TruthLog} log
  * @param {number} leaseMs
  */

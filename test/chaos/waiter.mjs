@@ -1,4 +1,4 @@
-// A waiter. It awaits what it enqueues, results and groups, while those who do it die; and writes down what it heard.
+// A waiter. It awaits what it enqueues, results and groups, while the workers die; and writes down the outcomes it got.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createWork } from 'millrace'
 import { enqueueTruly } from './enqueue-truly.mjs'
@@ -22,11 +22,11 @@ async function waitFor(order, what) {
   if (sent === undefined) return false
   orders.accepted(order.id)
   await log.write({ is: 'waits', id: order.id, what })
-  const heard = await sent.handle[what]().then(
+  const outcome = await sent.handle[what]().then(
     (value) => ({ value }),
     (error) => ({ died: String(error?.code ?? error?.name ?? error) }),
   )
-  await log.write({ is: 'heard', id: order.id, what, ...heard })
+  await log.write({ is: 'outcome', id: order.id, what, ...outcome })
   return true
 }
 
@@ -62,6 +62,6 @@ await endOnSignal(member, async () => {
   for (const timer of timers) clearInterval(timer)
   await Promise.race([Promise.allSettled(waits), sleep(settings.patienceMs)])
   await w.stop()
-  // What it has not heard can be told from the lines that are missing.
+  // The missing lines show which outcomes it did not get.
   return 0
 })

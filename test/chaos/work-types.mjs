@@ -1,4 +1,4 @@
-// The work that is done under fire. What each item must come to can be told from its input, or from what its runs wrote down.
+// The work that is done under fire. The outcome that each item must have follows from its input, or from what its runs wrote down.
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineWork, PoisonError } from 'millrace'
@@ -7,7 +7,7 @@ import { machineNow } from './machine-time.mjs'
 /** @typedef {{ n: number, flaky: boolean, poison: boolean, ms?: number }} Leaf */
 /** @typedef {{ id: string, n: number, parts: number }} Fan */
 /** @typedef {{ parts: number, flaky: boolean, ms: number }} Mint */
-/** @typedef {(line: Record<string, unknown>) => Promise<void>} Tell */
+/** @typedef {(line: Record<string, unknown>) => Promise<void>} RecordLine */
 
 // As many attempts as by default, so that what is taken for a crash too often is seen.
 const RETRY = { attempts: 3, base: 30, max: 200 }
@@ -15,20 +15,20 @@ const RETRY = { attempts: 3, base: 30, max: 200 }
 const LONG_RETRY = { ...RETRY, attempts: 30 }
 
 /**
- * @param {Tell} tell what is awaited before and after each run
+ * @param {RecordLine} record what is awaited before and after each run
  */
-export function workTypes(tell) {
+export function workTypes(record) {
   /**
    * @template R
    * @param {{ id: string, fence: number, attempt: number }} ctx
    * @param {() => R | Promise<R>} run
    */
   const witnessed = async ({ id, fence, attempt }, run) => {
-    await tell({ is: 'start', id, fence, attempt, at: machineNow() })
+    await record({ is: 'start', id, fence, attempt, at: machineNow() })
     try {
       return await run()
     } finally {
-      await tell({ is: 'end', id, fence, at: machineNow() })
+      await record({ is: 'end', id, fence, at: machineNow() })
     }
   }
   /** @param {Leaf} input @param {import('millrace').WorkContext} ctx */
@@ -65,27 +65,27 @@ export function workTypes(tell) {
   const minted = defineWork('minted', (/** @type {string} */ token, ctx) => witnessed(ctx, () => ctx.result(token)), {
     retry: RETRY,
   })
-  /** Every run makes children and a token of its own: those of two runs must never be seen together. */
+  /** Every run makes its own children and token: those of two runs must never be seen together. */
   const mint = defineWork(
     'mint',
     (/** @type {Mint} */ { parts, flaky, ms }, ctx) =>
       witnessed(ctx, async () => {
         const token = randomUUID()
         const children = Array.from({ length: parts }, () => minted(token))
-        await tell({ is: 'minted', id: ctx.id, fence: ctx.fence, token, children: children.map(({ id }) => id) })
+        await record({ is: 'minted', id: ctx.id, fence: ctx.fence, token, children: children.map(({ id }) => id) })
         await sleep(ms)
         if (flaky && ctx.attempt === 1) throw new Error('not at the first attempt')
         return ctx.queue(children)
       }),
     { retry: LONG_RETRY },
   )
-  /** Every run has a result of its own. */
+  /** Every run has its own result. */
   const coin = defineWork(
     'coin',
     (/** @type {number} */ ms, ctx) =>
       witnessed(ctx, async () => {
         const token = randomUUID()
-        await tell({ is: 'minted', id: ctx.id, fence: ctx.fence, token, children: [] })
+        await record({ is: 'minted', id: ctx.id, fence: ctx.fence, token, children: [] })
         await sleep(ms)
         return ctx.result(token)
       }),
@@ -103,7 +103,7 @@ export function workTypes(tell) {
     'crasher',
     (/** @type {null} */ _, ctx) =>
       witnessed(ctx, async () => {
-        await tell({ is: 'crash', id: ctx.id, fence: ctx.fence, at: machineNow() })
+        await record({ is: 'crash', id: ctx.id, fence: ctx.fence, at: machineNow() })
         process.kill(process.pid, 'SIGKILL')
         await sleep(60_000)
         return ctx.void()

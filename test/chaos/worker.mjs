@@ -1,4 +1,4 @@
-// A worker of the fleet. Told to end by SIGTERM, it drains and exits with 0.
+// A worker of the fleet. After SIGTERM it drains and exits with 0.
 import { createWork, priorityDoer } from 'millrace'
 import { endOnSignal, openMember } from './member.mjs'
 import { workTypes } from './work-types.mjs'

@@ -8,7 +8,7 @@ import { machineNow } from './machine-time.mjs'
 import { Timeline } from './timeline.js'
 import { watchWriteLock } from './write-lock.js'
 
-// Real time: the lock of a real file is looked at from outside.
+// Real time: the lock of a real file is watched from outside.
 it('a write lock that is held for long is a fault of all processes, and one that is held for a moment is none', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'millrace-lock-'))
   onTestFinished(() => rmSync(dir, { recursive: true, force: true }))

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readAddress } from '../../src/cli/reach/address.js'
-import { redisDangers } from '../../src/cli/reach/redis.js'
-import { safeAddress, secretHider } from '../../src/core/secrets.js'
+import { readAddress } from '../../src/cli/connect/address.js'
+import { redisDangers } from '../../src/cli/connect/redis.js'
+import { safeAddress, secretHider } from '../../src/core/text/secrets.js'
 
 const read = (backend: string | undefined, rest: { schema?: string; prefix?: string } = {}, env = {}) =>
   readAddress({ backend, schema: rest.schema, prefix: rest.prefix }, env)
@@ -33,8 +33,8 @@ describe('the address of a backend', () => {
     ['sqlite::memory:', 'must name a file'],
     ['nats://h', 'There is no NATS backend in this version'],
     ['postgress://h', 'Did you mean "postgres"?'],
-    ['postgres:', 'no address that can be read'],
-    ['redis://u:geheim@h:port', 'no address that can be read'],
+    ['postgres:', 'not a valid address'],
+    ['redis://u:geheim@h:port', 'not a valid address'],
     ['mysql://h', 'takes sqlite:<file>'],
   ])('%j is answered with what to write', (backend, message) => {
     expect(() => read(backend)).toThrow(message)
@@ -43,7 +43,7 @@ describe('the address of a backend', () => {
   it('takes schema and prefix only where there are such', () => {
     expect(() => read('sqlite:a.db', { schema: 'x' })).toThrow('--schema is for PostgreSQL')
     expect(() => read('redis://h', { schema: 'x' })).toThrow('--schema is for PostgreSQL')
-    expect(() => read('postgres://h', { prefix: 'x' })).toThrow('PostgreSQL has --schema')
+    expect(() => read('postgres://h', { prefix: 'x' })).toThrow('use --schema with PostgreSQL')
   })
 })
 
@@ -79,7 +79,7 @@ describe('the settings of a Redis', () => {
     expect(codes('7.0.15', 'maxmemory_policy:noeviction\r\n')).toEqual([])
   })
 
-  it('are told where they endanger what was accepted', () => {
+  it('are reported if they endanger accepted work', () => {
     expect(
       codes('6.0.1', 'maxmemory_policy:allkeys-lru\r\n', 'aof_enabled:0\r\nrdb_last_bgsave_status:err\r\n'),
     ).toEqual(['server-too-old', 'eviction', 'no-append-only-file', 'writes-fail'])

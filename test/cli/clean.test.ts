@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { clean, cleanJson, cleanLines } from '../../src/cli/terminal/clean.js'
 
-// Everything that a terminal acts on or that hides text: controls, direction, zero width, tags, half pairs.
+// Everything that a terminal interprets or that hides text: controls, direction, zero width, tags, half pairs.
 const codes = ['\\u0000-\\u001f', '\\u007f-\\u009f', '\\u061c\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff']
 const HARMFUL = new RegExp(`[${codes.join('')}]|\\p{Surrogate}|[\\u{e0000}-\\u{e007f}]`, 'u')
 const text = fc.string({ unit: 'binary', maxLength: 20 })

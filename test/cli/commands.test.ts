@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createWork, defineWork, type MemoryBackend, memoryBackend, PoisonError } from 'millrace'
+import { createWork, defineWork, memoryBackend, PoisonError } from 'millrace'
 import type { ActionReport, Ops } from 'millrace/ops'
 import { FakeClock } from 'millrace/testing'
+import type { MemoryBackend } from 'millrace/types'
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands/index.js'
 import { widthOf } from '../../src/cli/terminal/width.js'
@@ -42,7 +43,7 @@ describe('help', () => {
       expect(widthOf(line)).toBeLessThanOrEqual(80)
   })
 
-  it('is there for whoever types help', async () => {
+  it('is also shown by millrace help', async () => {
     const bench = new Bench()
     expect(await bench.said('help')).toEqual(await bench.said('--help'))
     expect(await bench.said('help', 'list')).toEqual(await bench.said('list', '--help'))
@@ -55,7 +56,7 @@ describe('help', () => {
   })
 })
 
-describe('looking', () => {
+describe('inspecting', () => {
   it('shows what stands where', async () => {
     const { backend } = await worked()
     const bench = new Bench({ backend })
@@ -82,7 +83,7 @@ describe('looking', () => {
     expect(await bench.said('redrive', 'queue:defualt')).toMatchObject({
       code: 0,
       out: 'There is nothing to redrive (queue:defualt).\n',
-      err: 'No item is of the queue "defualt", and no worker knows it. Did you mean "default"?\n',
+      err: 'No item has the queue "defualt", and no worker serves it. Did you mean "default"?\n',
     })
     const { items } = (await bench.json('list', 'state:dead', 'after:1h')) as typeof first
     expect(items.length).toBeGreaterThan(0)
@@ -118,7 +119,7 @@ describe('looking', () => {
     const bench = new Bench()
     expect(await bench.said('show', 'nobody')).toMatchObject({ code: 1, out: '' })
     expect((await bench.said('explain', 'nobody')).code).toBe(1)
-    expect(await bench.said('proceed', 'nothing')).toMatchObject({ code: 1, out: '' })
+    expect(await bench.said('continue', 'nothing')).toMatchObject({ code: 1, out: '' })
   })
 
   it('previews a failure', async () => {
@@ -150,12 +151,12 @@ describe('acting', () => {
     expect([code, out]).toEqual([0, 'Redrove 3 items.\n'])
   })
 
-  it('needs --yes where nobody can be asked, and has done nothing then', async () => {
+  it('needs --yes without a terminal, and otherwise changes nothing', async () => {
     const { backend } = await worked()
     const bench = new Bench({ backend })
     const { code, err } = await bench.said('discard', 'state:dead')
     expect(code).toBe(2)
-    expect(err).toContain('discard would take 3 items. Nobody is there to be asked: say --yes')
+    expect(err).toContain('discard would change 3 items. There is no terminal to ask on: add --yes')
     expect(await bench.json('list', 'state:dead')).toMatchObject({ items: [{}, {}, {}] })
   })
 
@@ -163,7 +164,7 @@ describe('acting', () => {
     const { backend } = await worked()
     const bench = new Bench({ backend })
     expect((await bench.said('redrive', 'type:broken', '--dry-run')).out).toBe(
-      'redrive would take 3 items (type:broken).\n',
+      'redrive would change 3 items (type:broken).\n',
     )
     expect(await bench.json('list', 'state:dead')).toMatchObject({ items: [{}, {}, {}] })
   })
@@ -191,12 +192,12 @@ describe('acting', () => {
 
   it.each([
     [['redrive'], 'Which items?'],
-    [['redrive', '--all', 'type:x'], 'Either a search, or --all'],
-    [['redrive', 'a', 'b'], 'One id at a time'],
-    [['redrive', 'a', 'type:x'], 'Either an id, or a search'],
+    [['redrive', '--all', 'type:x'], 'Give either a search or --all'],
+    [['redrive', 'a', 'b'], 'Give one id or a search'],
+    [['redrive', 'a', 'type:x'], 'Give either an id, a search'],
     [['pause', 'queu', 'x'], 'Did you mean "queue"?'],
-    [['pause', 'queue'], 'Something is missing: millrace pause queue|type <name>'],
-    [['show', 'a', 'b'], '"b" is too much'],
+    [['pause', 'queue'], 'An argument is missing: millrace pause queue|type <name>'],
+    [['show', 'a', 'b'], 'Unexpected argument "b"'],
     [['demo', '--json'], 'demo is for people'],
   ])('%j is a usage error', async (args, message) => {
     const { code, err, out } = await new Bench().said(...args)
@@ -237,7 +238,7 @@ function slowOps(done = 500): { ops: Ops; goOn: () => void; wasStopped: () => bo
     })
     wasStopped = signal?.aborted === true
     return wasStopped
-      ? { ...report, state: 'stopped', because: 'it was told to stop' }
+      ? { ...report, state: 'stopped', because: 'it was asked to stop' }
       : { ...report, done: 1_000, state: 'done' }
   }
   return { ops: { redrive } as unknown as Ops, goOn: () => release(), wasStopped: () => wasStopped }
@@ -266,11 +267,11 @@ describe('an action over many', () => {
     expect(await running).toBe(1)
     expect(wasStopped()).toBe(true)
     expect(bench.out.text).toBe(
-      'Redrove 500 of 1,000 items.\nIt stopped before its end: it was told to stop.\nGo on with: millrace proceed act-1\n',
+      'Redrove 500 of 1,000 items.\nIt stopped early: it was asked to stop.\nContinue with: millrace continue act-1\n',
     )
   })
 
-  it('leaves at once when it is interrupted twice', async () => {
+  it('stops immediately when it is interrupted twice', async () => {
     const { ops, goOn } = slowOps()
     const bench = new Bench({ ops })
     const running = bench.run('redrive', '--all', '--yes')
@@ -293,7 +294,7 @@ describe('a canary', () => {
     await expect.poll(() => bench.err.text).toContain('0%  1 of 1,000')
     expect(bench.err.text).not.toContain('waits')
     await clock.advance(7_000)
-    expect(bench.err.text).toContain('1 of 1,000  waits for those sent ahead to end, 7 s\u001b[K')
+    expect(bench.err.text).toContain('1 of 1,000  waits for the items sent ahead, 7 s\u001b[K')
     goOn()
     expect(await running).toBe(0)
     const before = bench.err.text
@@ -309,7 +310,7 @@ describe('a canary', () => {
     await bench.listened()
     await clock.advance(21_000)
     expect(bench.err.text).toBe(
-      'redrive: 1 of 1,000; waits for those sent ahead to end, 10 s\nredrive: 1 of 1,000; waits for those sent ahead to end, 20 s\n',
+      'redrive: 1 of 1,000; waits for the items sent ahead, 10 s\nredrive: 1 of 1,000; waits for the items sent ahead, 20 s\n',
     )
     goOn()
     await running
@@ -338,7 +339,7 @@ describe('commands to copy', () => {
       ['redrive', 0],
       ['discard', 1],
     ])
-    // Whoever stopped is alive no more, which is a further reason.
+    // A stopped worker is no longer alive, which is a further reason.
     expect((await pasted(bench, 'explain', items[0]!.id)).slice(0, 2)).toEqual([
       ['run-now', 0],
       ['cancel', 0],
@@ -363,7 +364,7 @@ describe('a schedule that is over', () => {
     const over = { name: 'sourdough', spec: 'next()', nextAt: 8_640_000_000_000_000, fires: [], changes: [] }
     const bench = new Bench({ ops: { schedules: async () => [over] } as unknown as Ops })
     const { out } = await bench.said('schedules')
-    expect(out).toMatch(/sourdough +never +it is over/)
+    expect(out).toMatch(/sourdough +never +ended/)
     expect(out).not.toContain('275760')
   })
 })
@@ -380,17 +381,17 @@ describe('a telephone', () => {
 })
 
 describe('overview --watch', () => {
-  it('prints a block for each look where there is no terminal', async () => {
+  it('prints a block for each refresh without a terminal', async () => {
     const clock = new FakeClock()
     const bench = new Bench({ clock })
     const running = bench.run('overview', '--watch', '--interval', '1s', '--times', '3')
     await clock.advance(5_000)
     expect(await running).toBe(0)
-    expect(bench.out.text.match(/There is no work here/g)).toHaveLength(3)
+    expect(bench.out.text.match(/There is no work/g)).toHaveLength(3)
     expect(bench.out.text).not.toContain('\u001b')
   })
 
-  it('prints one line of JSON for each look', async () => {
+  it('prints one line of JSON for each refresh', async () => {
     const clock = new FakeClock()
     const bench = new Bench({ clock })
     const running = bench.run('overview', '--watch', '--json', '--times', '2')
@@ -406,7 +407,7 @@ describe('overview --watch', () => {
     const running = bench.run('overview', '--watch')
     await expect.poll(() => bench.out.text).toContain('\u001b[?1049h')
     await expect.poll(() => bench.isKeyboardFree).toBe(false)
-    expect(bench.out.text).toContain('q ends')
+    expect(bench.out.text).toContain('q quits')
     const drawn = () => bench.out.text.split('\u001b[H').length - 1
     const before = drawn()
     bench.resize(40, 8)
@@ -419,7 +420,7 @@ describe('overview --watch', () => {
     expect(bench.out.text).toContain('\u001b[?25h\u001b[?1049l')
     expect(bench.isKeyboardFree).toBe(true)
     // What was seen last is still to be read afterwards.
-    expect(bench.out.text.split('\u001b[?1049l')[1]).toContain('There is no work here')
+    expect(bench.out.text.split('\u001b[?1049l')[1]).toContain('There is no work')
   })
 
   it.each([
@@ -428,12 +429,12 @@ describe('overview --watch', () => {
   ])('ends with %s', async (_, end) => {
     const bench = new Bench({ clock: new FakeClock() })
     const running = bench.run('overview', '--watch')
-    await expect.poll(() => bench.out.text).toContain('There is no work here')
+    await expect.poll(() => bench.out.text).toContain('There is no work')
     end(bench)
     expect(await running).toBe(0)
   })
 
-  it('shows a look that failed, and goes on', async () => {
+  it('shows a failed refresh, and continues', async () => {
     const clock = new FakeClock()
     let looks = 0
     const empty = { at: 0, rows: [], workers: [], paused: { queues: [], types: [] } }
@@ -446,13 +447,16 @@ describe('overview --watch', () => {
     const running = bench.run('overview', '--watch', '--times', '3')
     await clock.advance(10_000)
     expect(await running).toBe(0)
-    expect(bench.err.text).toBe('millrace: The last look failed: the line is cut\n')
+    expect(bench.err.text).toBe('millrace: The last refresh failed: the line is cut\n')
   })
 })
 
 describe('doctor', () => {
   it('ends with 0 where all is sound, and with 1 where it found something', async () => {
-    expect(await new Bench().said('doctor')).toMatchObject({ code: 0, out: expect.stringContaining('All is sound.') })
+    expect(await new Bench().said('doctor')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('No problems found.'),
+    })
     const bench = new Bench({ facts: { storage: [{ part: 'work', version: 0, minReader: 0, latest: 1 }] } })
     expect((await bench.said('doctor')).code).toBe(1)
     expect(await bench.json('doctor')).toMatchObject({ isSound: false, findings: [{ code: 'no-tables' }] })
@@ -463,7 +467,7 @@ describe('migrate --dry-run', () => {
   it.each([
     [{ version: 1, minReader: 1 }, 0, 'Nothing is pending.'],
     [{ version: 0, minReader: 0 }, 1, 'work: no tables yet, would be 1'],
-    [{ version: 9, minReader: 9 }, 3, 'programs of version 9 or later can read them'],
+    [{ version: 9, minReader: 9 }, 3, 'needs a program of version 9 or later'],
   ])('of %j ends with %i', async (found, code, says) => {
     const bench = new Bench({ facts: { storage: [{ part: 'work', latest: 1, ...found }] } })
     const ended = await bench.said('migrate', '--dry-run')
@@ -475,7 +479,7 @@ describe('migrate --dry-run', () => {
 describe('an error', () => {
   const failing = (error: unknown) => new Bench({ ops: { overview: () => Promise.reject(error) } as unknown as Ops })
 
-  it('is one sentence, without a stack trace unless somebody debugs', async () => {
+  it('is one sentence, without a stack trace unless --debug is given', async () => {
     const bench = failing(new Error('the disk\nis \u001b[1mfull'))
     const { code, err } = await bench.said('overview')
     expect([code, err]).toEqual([3, 'millrace: the disk\nis ␛[1mfull\n'])
@@ -490,19 +494,19 @@ describe('an error', () => {
 
   it('of the network says what is meant', async () => {
     const error = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED', address: '::1', port: 5432 })
-    expect((await failing(error).said('overview')).err).toContain('nobody listens there (ECONNREFUSED ::1 5432)')
+    expect((await failing(error).said('overview')).err).toContain('the connection was refused (ECONNREFUSED ::1 5432)')
     const host = Object.assign(new Error('x'), { code: 'ENOTFOUND', syscall: 'getaddrinfo', hostname: 'db.invalid' })
     expect((await failing(host).said('overview')).err).toContain(
       'there is no such host (ENOTFOUND getaddrinfo db.invalid)',
     )
     const both = Object.assign(new AggregateError([error], ''), {})
-    expect((await failing(both).said('overview')).err).toContain('nobody listens there')
+    expect((await failing(both).said('overview')).err).toContain('the connection was refused')
   })
 
   it('about an action says how those that there are can be seen', async () => {
-    const { err } = await new Bench().said('proceed', 'x', '--backend', 'sqlite:./other.db')
+    const { err } = await new Bench().said('continue', 'x', '--backend', 'sqlite:./other.db')
     expect(err).toContain('Help: millrace actions --backend sqlite:./other.db')
-    // Nobody who types commands can call a function.
+    // A command line cannot call a function.
     expect(err).not.toContain('ops.')
   })
 
@@ -559,7 +563,7 @@ describe('redact on the command line', () => {
     expect(err).toContain(says)
   })
 
-  it('withholds what redact throws on, and goes on', async () => {
+  it('withholds what redact throws on, and continues', async () => {
     const { backend } = await worked()
     const file = moduleOf('export default (value) => { throw new Error(value) }')
     const { code, out, err } = await new Bench({ backend }).said('list', 'state:dead', '--redact', file)

@@ -20,7 +20,7 @@ const worker = (given: Partial<WorkerReport> = {}): WorkerReport => ({
 })
 const clocked = (aheadMs: number, giveOrTakeMs = 1): WorkerSettings => ({
   leaseMs: 30_000,
-  keepMs: { done: 24 * HOUR, dead: 720 * HOUR },
+  keepMs: { completed: 24 * HOUR, dead: 720 * HOUR },
   types: {},
   clock: { aheadMs, giveOrTakeMs },
 })
@@ -73,7 +73,7 @@ describe('each thing that can be wrong', () => {
   const types = (charge: object) => ({
     settings: {
       leaseMs: 30_000,
-      keepMs: { done: 24 * HOUR, dead: 720 * HOUR },
+      keepMs: { completed: 24 * HOUR, dead: 720 * HOUR },
       types: { charge: { retry: POLICY, ...charge } },
     },
   })
@@ -124,7 +124,7 @@ describe('each thing that can be wrong', () => {
           'Alive there: host-1 (worker w-1, types "charge").',
         remedy:
           'Start a worker that has "other" in its `work` list. Otherwise cancel them, or start a worker with unknownTypeTimeout: ' +
-          'it dead-letters what has waited for that long.',
+          'it dead-letters items that have waited for that long.',
       },
     ])
   })
@@ -162,7 +162,7 @@ describe('what is no trouble', () => {
           worker({
             settings: {
               leaseMs: 30_000,
-              keepMs: { done: 24 * HOUR, dead: 720 * HOUR },
+              keepMs: { completed: 24 * HOUR, dead: 720 * HOUR },
               types: { 'spider.engine': { retry: { ...POLICY, attempts: 1_000_000 } } },
             },
           }),
@@ -173,10 +173,10 @@ describe('what is no trouble', () => {
     ['a pause of what has no work', facts({ paused: { queues: ['bulk'], types: [] } })],
   ])('%s', (_, given) => expect(codes(given)).toEqual([]))
 
-  it('is told once, however many workers say it', () => {
+  it('is reported once, however many workers have it', () => {
     const settings = {
       leaseMs: 1_000,
-      keepMs: { done: HOUR, dead: HOUR },
+      keepMs: { completed: HOUR, dead: HOUR },
       types: { charge: { retry: POLICY, runTimeoutMs: 2_000 } },
     }
     expect(codes(facts({ workers: [worker({ settings }), worker({ id: 'w-2', settings })] }))).toEqual([

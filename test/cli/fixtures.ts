@@ -14,7 +14,7 @@ export interface Ended {
   readonly err: string
 }
 
-/** Runs the command in a process of its own. `whileRunning` may disturb it. */
+/** Runs the command in a separate process. `whileRunning` may disturb it. */
 export function millrace(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},

@@ -6,7 +6,7 @@ import { COMMANDS } from '../../src/cli/commands/index.js'
 import { flagsOf } from '../../src/cli/input/parse.js'
 import { Bench } from './support.js'
 
-// A demonstration runs for seconds, and a live overview until somebody ends it: both have tests of their own.
+// A demonstration runs for seconds, and a live overview until it is stopped: both have their own tests.
 const commands = COMMANDS.filter(({ name }) => name !== 'demo')
 const text = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 10 }),
@@ -63,7 +63,7 @@ const line = fc.oneof(
   },
 )
 
-describe('whatever somebody types', () => {
+describe('whatever is typed', () => {
   it('ends with a code of the table, and never with a stack trace or a control character', async () => {
     const backend = memoryBackend({ clock: new FakeClock() })
     await fc.assert(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { COMMANDS } from '../../src/cli/commands/index.js'
 import { parseDuration } from '../../src/cli/input/duration.js'
-import { readFilters, targetText } from '../../src/cli/input/filters.js'
+import { readFilters, selectorText } from '../../src/cli/input/filters.js'
 import { parseInstant } from '../../src/cli/input/instant.js'
 import { parseArguments } from '../../src/cli/input/parse.js'
 import { readError } from '../../src/cli/input/read-error.js'
@@ -20,7 +20,7 @@ const NONE = {
   after: undefined,
 }
 
-describe('a duration that somebody types', () => {
+describe('a duration as typed', () => {
   it.each([
     ['250', 250],
     ['250ms', 250],
@@ -38,7 +38,7 @@ describe('a duration that somebody types', () => {
   )
 })
 
-describe('a time that somebody types', () => {
+describe('a time as typed', () => {
   it.each([
     ['2026-01-31', Date.UTC(2026, 0, 31)],
     ['2026-01-31T14:05', Date.UTC(2026, 0, 31, 14, 5)],
@@ -93,14 +93,14 @@ describe('a search', () => {
   it('is flags and words together', () => {
     const query = readFilters({ ...NONE, state: 'dead' }, ['type:a:b', 'group:g-1', 'before:2h'], NOW)
     expect(query).toEqual({ state: 'dead', type: 'a:b', groupId: 'g-1', before: NOW - 7_200_000 })
-    expect(targetText(query)).toBe('state:dead type:a:b before:2026-01-31T10:00:00.000Z group:g-1')
+    expect(selectorText(query)).toBe('state:dead type:a:b before:2026-01-31T10:00:00.000Z group:g-1')
   })
 
   it('has a window of time', () => {
     const query = readFilters(NONE, ['after:02:00', 'before:03:00:30'], NOW)
-    expect(targetText(query)).toBe('after:2026-01-31T02:00:00.000Z before:2026-01-31T03:00:30.000Z')
+    expect(selectorText(query)).toBe('after:2026-01-31T02:00:00.000Z before:2026-01-31T03:00:30.000Z')
     // What is still to come today was meant of yesterday.
-    expect(targetText(readFilters(NONE, ['after:23:30'], NOW))).toBe('after:2026-01-30T23:30:00.000Z')
+    expect(selectorText(readFilters(NONE, ['after:23:30'], NOW))).toBe('after:2026-01-30T23:30:00.000Z')
     expect(() => readFilters(NONE, ['after:24:00'], NOW)).toThrow('must be a time')
   })
 
@@ -109,14 +109,14 @@ describe('a search', () => {
     [['stat:dead'], 'Did you mean "state"?'],
     [['state:ded'], 'Did you mean "dead"?'],
     [['state:dead', 'state:active'], 'state was given twice'],
-    [[':x'], 'is no filter'],
+    [[':x'], 'is not a filter'],
     [['type:'], 'must not be empty'],
   ])('%j is refused with a hint', (words, message) => {
     expect(() => readFilters(NONE, words, NOW)).toThrow(message)
   })
 })
 
-describe('an error that somebody types', () => {
+describe('an error as typed', () => {
   it('is text, a name with text, or JSON', () => {
     expect(readError('it broke')).toMatchObject({ name: 'Error', message: 'it broke' })
     expect(readError('PoisonError: no such order')).toMatchObject({ name: 'PoisonError', message: 'no such order' })

@@ -12,7 +12,7 @@ import { millrace } from './fixtures.js'
 const [postgres, redis] = await Promise.all([startPostgres(), startRedis()])
 afterAll(() => Promise.all([postgres.stop(), redis.stop()]))
 
-/** Two dead items, and one that nobody handles any more. */
+/** Two dead items, and one that no worker handles any more. */
 async function leaveBehind(backend: NonNullable<WorkSystemOptions['backend']>): Promise<string[]> {
   const broken = defineWork('broken', (_: { n: number }) => {
     throw new PoisonError('no such thing')
@@ -30,18 +30,18 @@ describe('on PostgreSQL', () => {
   const address = ['--backend', postgres.url, '--schema', 'shop']
   const on = (...args: string[]) => millrace([...args, ...address])
 
-  it('looking creates nothing, migrate makes the tables, and then there is something to see', async () => {
+  it('queries create nothing, migrate creates the tables, and then queries work', async () => {
     const before = await on('overview')
     expect(before).toMatchObject({ code: 3, out: '' })
-    expect(before.err).toContain('There are no tables of Millrace')
-    expect(await on('writs')).toMatchObject({ code: 3, err: expect.stringContaining('no documents of a guild') })
-    expect((await on('doctor')).out).toContain('There are no tables of Millrace here')
+    expect(before.err).toContain('There are no Millrace tables')
+    expect(await on('writs')).toMatchObject({ code: 3, err: expect.stringContaining('no guild documents') })
+    expect((await on('doctor')).out).toContain('There are no Millrace tables here')
     expect(await postgresQuery(postgres.port, "select from pg_namespace where nspname = 'shop'")).toEqual([])
 
     expect((await on('migrate', '--dry-run')).code).toBe(1)
     expect(await on('migrate')).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^work: tables made, version \d+\n$/),
+      out: expect.stringMatching(/^work: created tables, version \d+\n$/),
     })
     expect((await on('migrate', '--dry-run')).out).toBe('Nothing is pending.\n')
 
@@ -55,7 +55,7 @@ describe('on PostgreSQL', () => {
     expect(doctor.code).toBe(1)
     expect(JSON.parse(doctor.out)).toMatchObject({
       server: expect.stringMatching(/^PostgreSQL \d+/),
-      // The application has stopped in order: nobody is there for what was redriven.
+      // The application has stopped cleanly: no worker runs what was redriven.
       findings: [{ code: 'queue-unserved' }, { code: 'queue-unserved' }],
     })
   })
@@ -78,13 +78,13 @@ describe('on PostgreSQL', () => {
         'held',
       ])
       expect([code, out]).toEqual([3, ''])
-      expect(err).toContain('has not answered within 1 s')
+      expect(err).toContain('did not answer within 1 s')
     } finally {
       await client.end()
     }
   })
 
-  it('a wrong password is told without being told', async () => {
+  it('a wrong password is reported without being shown', async () => {
     const { code, out, err } = await millrace([
       'list',
       '--debug',
@@ -122,7 +122,7 @@ describe('a server that takes the call and never answers', () => {
 })
 
 describe('on Redis', () => {
-  it('shows, acts, and is told what its settings endanger', async () => {
+  it('shows, acts, and reports dangerous settings', async () => {
     const backend = redisBackend({ url: redis.url, prefix: 'shop' })
     const [id] = await leaveBehind(backend)
     await backend.close()
@@ -132,7 +132,7 @@ describe('on Redis', () => {
     const { code, out } = await on('doctor')
     expect(code).toBe(1)
     expect(out).toContain('The append-only file is off')
-    expect(await on('migrate')).toMatchObject({ code: 0, out: expect.stringContaining('nothing is to be done') })
+    expect(await on('migrate')).toMatchObject({ code: 0, out: expect.stringContaining('nothing to migrate') })
     expect(await on('writs')).toMatchObject({ code: 3, err: expect.stringContaining('keeps no documents on Redis') })
   })
 })

@@ -44,13 +44,13 @@ describe('a person with a file', () => {
     expect((await on('show', items[0]!.id)).out).toContain('PoisonError: no such thing ␛]0;owned␇ as')
   })
 
-  it('is told by doctor whether all is sound', async () => {
+  it('gets from doctor whether the setup is sound', async () => {
     const { code, out } = await on('doctor')
-    expect([code, out]).toEqual([0, expect.stringContaining('All is sound.')])
+    expect([code, out]).toEqual([0, expect.stringContaining('No problems found.')])
     expect(out).toMatch(/✓ server +SQLite \d/)
   })
 
-  it('reads as much as wanted, and no complaint comes from what nobody reads', () => {
+  it('reads as much as it wants, without an error about the rest', () => {
     const { stdout, stderr, status } = spawnSync(
       'sh',
       [
@@ -73,26 +73,26 @@ describe('a person with a file', () => {
   it('migrates, which is nothing when it was done', async () => {
     expect(await on('migrate')).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^work: version \d+, as it was\n$/),
+      out: expect.stringMatching(/^work: version \d+, unchanged\n$/),
     })
     const file = join(folder, 'new.db')
     expect((await millrace(['migrate', '--backend', `sqlite:${file}`])).out).toMatch(
-      /^work: tables made, version \d+\n$/,
+      /^work: created tables, version \d+\n$/,
     )
-    expect((await millrace(['overview', '--backend', `sqlite:${file}`])).out).toContain('There is no work here.')
+    expect((await millrace(['overview', '--backend', `sqlite:${file}`])).out).toContain('There is no work.')
   })
 })
 
-describe('looking at a file that is not there, or is not ours', () => {
+describe('a query on a missing or foreign file', () => {
   it.each(['overview', 'doctor', 'writs', 'cancel x'])('%s creates nothing and ends with 3', async (command) => {
     const file = join(folder, `none-${command}.db`)
     const { code, out, err } = await millrace([...command.split(' '), '--backend', `sqlite:${file}`])
     expect([code, out]).toEqual([3, ''])
-    expect(err).toContain(`There is no file ${file}. Nothing was created by looking.`)
+    expect(err).toContain(`There is no file ${file}. Nothing was created.`)
     expect(existsSync(file)).toBe(false)
   })
 
-  it('leaves a database of somebody else as it is', async () => {
+  it('leaves a foreign database unchanged', async () => {
     const file = join(folder, 'other.db')
     const other = new Database(file)
     other.exec('create table mine (a text)')
@@ -101,19 +101,19 @@ describe('looking at a file that is not there, or is not ours', () => {
     for (const command of ['overview', 'writs']) {
       const { code, err } = await millrace([command, '--backend', `sqlite:${file}`])
       expect(code).toBe(3)
-      expect(err).toContain('has no tables of Millrace')
+      expect(err).toContain('has no Millrace tables')
     }
     expect(createHash('sha256').update(readFileSync(file)).digest('hex')).toBe(before)
     writeFileSync(join(folder, 'letter.txt'), 'Dear Ada, this is no database.')
     expect((await millrace(['list', '--backend', `sqlite:${join(folder, 'letter.txt')}`])).err).toContain(
-      'is no SQLite database',
+      'is not a SQLite database',
     )
   })
 
   it('makes no tables of a guild where there is none', async () => {
     const { code, err } = await on('writs')
     expect(code).toBe(3)
-    expect(err).toContain('There are no documents of a guild')
+    expect(err).toContain('There are no guild documents')
     const db = new Database(backend.slice('sqlite:'.length), { readonly: true })
     expect(db.prepare("select name from sqlite_schema where name like 'stacks%'").all()).toEqual([])
     db.close()
@@ -126,7 +126,7 @@ describe('a bulk action', () => {
     return total
   }
 
-  it('that is interrupted stops after its page, says how to go on, and is gone on with', async () => {
+  it('that is interrupted stops after its page, says how to continue, and can be continued', async () => {
     const db = new Database(backend.slice('sqlite:'.length), { timeout: 10_000 })
     const dead = db.prepare('select count(*) from millrace_item where state = 6').pluck()
     // Some pages are done; then none can be, until we say so. The command tries again for some seconds, mostly asleep, which
@@ -149,16 +149,16 @@ describe('a bulk action', () => {
     expect(stopped).toMatchObject({
       code: 1,
       signal: null,
-      err: 'Stopping after this page. Once more to leave at once.\n',
+      err: 'Stopping after this page. Press again to stop immediately.\n',
     })
-    const id = /millrace proceed (\S+)/.exec(stopped.out)?.[1]
+    const id = /millrace continue (\S+)/.exec(stopped.out)?.[1]
     expect(id).toBeDefined()
     const left = await deadNow()
     expect(left).toBeGreaterThan(0)
     expect((await on('actions')).out).toContain('stopped')
 
-    const { code, out } = await on('proceed', id!)
-    expect([code, out]).toEqual([0, `All in all, discard took ${DEAD.toLocaleString('en-US')} items.\n`])
+    const { code, out } = await on('continue', id!)
+    expect([code, out]).toEqual([0, `In total, discard changed ${DEAD.toLocaleString('en-US')} items.\n`])
     expect(await deadNow()).toBe(0)
     expect((await on('log', '--json')).out).toContain('goes on after')
   })
@@ -202,7 +202,7 @@ describe('a guild', () => {
 })
 
 describe('the demonstration', () => {
-  it('tells its story, ends by itself and leaves nothing behind', async () => {
+  it('tells its story, ends and leaves nothing behind', async () => {
     const { code, out, err } = await millrace(['demo'], { TMPDIR: folder })
     expect([code, err]).toEqual([0, ''])
     expect(out).toContain('$ millrace redrive label/o-2')

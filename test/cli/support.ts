@@ -1,8 +1,10 @@
-import { type Clock, type MemoryBackend, memoryBackend, systemClock } from 'millrace'
+import { type Clock, memoryBackend } from 'millrace'
 import { type Ops, openOps } from 'millrace/ops'
+import { systemClock } from 'millrace/source'
+import type { MemoryBackend } from 'millrace/types'
 import { expect } from 'vitest'
+import type { Connected, ServerFacts } from '../../src/cli/connect/connected.js'
 import type { Io, Sink } from '../../src/cli/io.js'
-import type { Reached, ServerFacts } from '../../src/cli/reach/reached.js'
 import { runCli } from '../../src/cli/run.js'
 
 /** A stream that remembers. */
@@ -28,7 +30,7 @@ export interface World {
   readonly clock?: Clock
   /** Output and notes go to a terminal of this size. */
   readonly terminal?: { readonly columns: number; readonly rows: number }
-  /** What the person answers; undefined: nobody is there. */
+  /** What the person answers; undefined: there is no terminal. */
   readonly answer?: string
   readonly env?: Readonly<Record<string, string>>
   readonly facts?: Partial<ServerFacts>
@@ -76,13 +78,13 @@ export class Bench {
     for (const hear of [...this.#keys]) hear(key)
   }
 
-  /** Whether the terminal is as it was: nobody listens to keys any more. */
+  /** Whether the terminal is restored: nothing listens to keys any more. */
   get isKeyboardFree(): boolean {
     return this.#keys.size === 0
   }
 
   run(...args: string[]): Promise<number> {
-    return runCli(args, this.#io(), async () => this.#reached())
+    return runCli(args, this.#io(), async () => this.#connected())
   }
 
   /** Runs and gives back everything that was said. */
@@ -127,7 +129,7 @@ export class Bench {
     }
   }
 
-  #reached(): Reached {
+  #connected(): Connected {
     const { facts, ops } = this.#world
     return {
       kind: 'sqlite',

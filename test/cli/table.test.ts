@@ -63,7 +63,7 @@ describe('a table', () => {
     expect(head).toContain('error')
   })
 
-  it('leaves out a column that nobody fills', () => {
+  it('leaves out an empty column', () => {
     expect(renderTable(columns, [['a', '1', '', '']], { columns: 80 })).toEqual(['id  count', 'a       1'])
   })
 
@@ -92,7 +92,7 @@ describe('a table', () => {
     expect(row).toBe('<bad>a</>       <plain>1</>  <plain>x</>      <plain>y</>')
   })
 
-  it('of facts leaves out those that are not there', () => {
+  it('of facts leaves out the missing ones', () => {
     expect(
       renderFacts(
         [

@@ -39,7 +39,7 @@ async function types(line: string): Promise<void> {
 describe.skipIf(noTerminal !== undefined)('at a terminal', () => {
   it('the live overview is drawn in place, follows the size, and q ends it', async () => {
     await types('millrace overview --watch --interval 200ms')
-    const seen = await terminal.shows('q ends')
+    const seen = await terminal.shows('q quits')
     expect(seen).toMatch(/default +broken .* 1,500 /)
     expect(seen).not.toContain('ready>')
 
@@ -56,12 +56,12 @@ describe.skipIf(noTerminal !== undefined)('at a terminal', () => {
     const after = await terminal.shows('ended with 0')
     expect(after).toContain('ready> millrace overview --watch')
     expect(after).toMatch(/default +broken .* 1,500 /)
-    expect(after).not.toContain('q ends')
+    expect(after).not.toContain('q quits')
   })
 
   it('Ctrl-C ends it as well, and the keyboard is as before', async () => {
     await types('millrace overview --watch')
-    await terminal.shows('q ends')
+    await terminal.shows('q quits')
     await terminal.press('C-c')
     await terminal.shows('ended with 0')
     await types('echo still $((40 + 2))')
@@ -84,7 +84,7 @@ describe.skipIf(noTerminal !== undefined)('at a terminal', () => {
     await terminal.shows(/discard 1,500 items\? \[y\/N\]/)
     await terminal.type('n')
     const seen = await terminal.shows('ended with 1')
-    expect(seen).toContain('Nothing was done.')
+    expect(seen).toContain('Nothing was changed.')
   })
 
   it('Ctrl-C at a question means no, too', async () => {
@@ -96,7 +96,7 @@ describe.skipIf(noTerminal !== undefined)('at a terminal', () => {
 
   it('yes means yes, with a bar on the way, and the bar does not stay', async () => {
     await types('millrace redrive type:broken --dry-run')
-    await terminal.shows('redrive would take 1,500 items')
+    await terminal.shows('redrive would change 1,500 items')
     await types('millrace discard type:broken')
     await terminal.shows(/\[y\/N\]/)
     await terminal.type('yes')

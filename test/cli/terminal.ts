@@ -8,7 +8,7 @@ const tmux = findProgram('tmux')
 /** Why there is no terminal to test in; undefined where there is one. */
 export const noTerminal = tmux === undefined ? 'tmux is not installed' : undefined
 
-/** A terminal as a person has it, in a tmux server of its own. */
+/** A real terminal, in its own tmux server. */
 export class Terminal {
   readonly #socket: string
 

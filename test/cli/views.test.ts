@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { plain } from '../../src/cli/terminal/paint.js'
 import { Progress } from '../../src/cli/terminal/progress.js'
 import { widthOf } from '../../src/cli/terminal/width.js'
-import { renderOverview } from '../../src/cli/views/overview.js'
+import { renderOverview } from '../../src/cli/views/overview-table.js'
 import { renderReasons } from '../../src/cli/views/reasons.js'
 import { renderRig, renderWrit } from '../../src/cli/views/writ.js'
 import type { OverviewRow, RigReport, WritReport } from '../../src/ops/api.js'
@@ -39,7 +39,7 @@ describe('an overview on a screen that does not scroll', () => {
     expect(lines.join('\n')).toMatch(/type-0 [\s\S]*type-40 /)
   })
 
-  it('marks work that nobody handles', () => {
+  it('marks work that no worker handles', () => {
     expect(renderOverview(overview, { ...view, name: 'x' })[3]).toMatch(/type-0 .*none$/)
   })
 })
@@ -91,7 +91,7 @@ describe('a writ and its rigs', () => {
     expect(text).toContain('requeue: it may pass')
     expect(text).toContain('Its rig failed.\n→ Heat the oven.')
     expect(text).toMatch(/bake +baker +failed +plan +the oven is cold ␛\[31m/)
-    expect(text).toContain('… 30 lines in all; --json has them')
+    expect(text).toContain('… 30 lines in total; --json has them')
     expect(text).not.toContain('\u001b')
   })
 

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { adaptiveDelay } from '../../src/core/adaptive-delay.js'
-import { createMetrics } from '../../src/core/metrics.js'
-import { WORK_METRICS } from '../../src/core/work-metrics.js'
+import { createMetrics } from '../../src/core/metrics/metrics.js'
+import { WORK_METRICS } from '../../src/core/metrics/work-metrics.js'
+import { adaptiveDelay } from '../../src/core/retry/adaptive-delay.js'
 
 type Counts = Readonly<Record<string, readonly [succeeded: number, failed: number]>>
 
-/** A context whose counters stand at the given totals. */
+/** A context whose counters have the given totals. */
 function at(counts: Counts) {
   const metrics = createMetrics()
   for (const [type, [succeeded, failed]] of Object.entries(counts)) {
@@ -16,7 +16,8 @@ function at(counts: Counts) {
 }
 
 describe('a delay that follows failures', () => {
-  it('S124 multiplies while work fails and shrinks by steps once it no longer does', () => {
+  // S124
+  it('multiplies while work fails and shrinks by steps once it no longer does', () => {
     const delay = adaptiveDelay({ base: 100, factor: 2, step: 100, max: 1000 })
     const totals = [
       [0, 0],
@@ -90,7 +91,7 @@ describe('a delay that follows failures', () => {
     expect(delay(other)).toBe(100)
   })
 
-  it('each has a memory of its own', () => {
+  it('each has its own memory', () => {
     const [one, two] = [adaptiveDelay(), adaptiveDelay()]
     one(at({ a: [0, 0] }))
     expect(one(at({ a: [0, 1] }))).toBe(100)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { createMetrics } from '../../src/core/metrics.js'
-import type { StatValue } from '../../src/core/stat.js'
+import { createMetrics } from '../../src/core/metrics/metrics.js'
+import type { StatValue } from '../../src/core/metrics/stat.js'
 
 /** Texts that are likely to break a format: its own signs, its own words, anything in Unicode. */
 const nastyText = fc.oneof(

@@ -4,12 +4,12 @@ import {
   type BackoffOption,
   backoff,
   backoffRange,
+  doublingDelay,
   exponential,
   MAX_DELAY_MS,
   resolveBackoff,
-} from '../../src/core/backoff.js'
-import { isOptionError } from '../../src/core/options.js'
-import { setDefaultRetryOptions } from '../../src/core/retry-defaults.js'
+} from '../../src/core/retry/backoff.js'
+import { setDefaultRetryOptions } from '../../src/core/retry/retry-defaults.js'
 import { thrown } from './hostile.js'
 
 afterEach(() => setDefaultRetryOptions())
@@ -17,7 +17,8 @@ afterEach(() => setDefaultRetryOptions())
 const always = (value: number) => () => value
 
 describe('the backoff of work', () => {
-  it('S64 is the capped power minus the share that chance takes', () => {
+  // S64
+  it('is the capped power minus the share that chance takes', () => {
     expect(backoff(1, { base: 100, factor: 2, max: 10_000, jitter: 0.5 }, always(1))).toBe(50)
     expect(backoff(2, { base: 100, factor: 2, max: 10_000, jitter: 0 })).toBe(200)
     expect(backoff(1, undefined, always(0))).toBe(1000)
@@ -80,20 +81,24 @@ describe('the schedule of streams', () => {
     expect(delays(schedule, 9, 10, 11, 1000)).toEqual([25_600, 30_000, 30_000, 30_000])
   })
 
-  it('S9 base 100, max 1000, factor 2, no jitter: 100, then 200', () => {
+  // S9
+  it('base 100, max 1000, factor 2, no jitter: 100, then 200', () => {
     expect(delays(exponential({ baseMs: 100, maxMs: 1000, factor: 2, jitter: false }), 1, 2)).toEqual([100, 200])
   })
 
-  it('S12 the first delay is the base', () => {
+  // S12
+  it('the first delay is the base', () => {
     expect(exponential({ baseMs: 1000, maxMs: 60_000, jitter: false }).delay(1)).toBe(1000)
   })
 
-  it('S14 the cap is applied before full jitter', () => {
+  // S14
+  it('the cap is applied before full jitter', () => {
     const schedule = exponential({ baseMs: 1000, maxMs: 4000, factor: 2, jitter: true }, always(0.5))
     expect(delays(schedule, 1, 2, 3, 5)).toEqual([500, 1000, 2000, 2000])
   })
 
-  it('S17 growth beyond every number is clamped before jitter', () => {
+  // S17
+  it('growth beyond every number is clamped before jitter', () => {
     expect(exponential({ baseMs: 100, maxMs: 0, factor: 2, jitter: false }).delay(2000)).toBe(2_147_483_647)
     expect(exponential({ baseMs: 100, maxMs: 0, factor: 2, jitter: true }, always(0)).delay(2000)).toBe(0)
     const uncapped = exponential({ baseMs: 100, maxMs: 0, factor: 2, jitter: false })
@@ -101,7 +106,8 @@ describe('the schedule of streams', () => {
     expect(uncapped.delay(26)).toBe(MAX_DELAY_MS)
   })
 
-  it('W17 floors, clamps chance, and treats attempts below 1 as the first', () => {
+  // W17
+  it('floors, clamps chance, and treats attempts below 1 as the first', () => {
     expect(exponential({ baseMs: 337.5, jitter: false }).delay(1)).toBe(337)
     expect(exponential({ baseMs: 100 }, always(-3)).delay(1)).toBe(0)
     expect(exponential({ baseMs: 100 }, always(7)).delay(1)).toBe(99)
@@ -132,12 +138,14 @@ describe('the schedule of streams', () => {
     [{ maxMs: null as never }, 'retry.backoff.maxMs'],
     [{ jitter: 2 }, 'retry.backoff.jitter'],
     [{ jitter: 'half' as never }, 'retry.backoff.jitter'],
-  ])('S16 %o is a RangeError that names the option', (option, message) => {
+    // S16
+  ])('%o is a RangeError that names the option', (option, message) => {
     expect(() => resolveBackoff('retry.backoff', option as BackoffOption)).toThrow(RangeError)
     expect(() => resolveBackoff('retry.backoff', option as BackoffOption)).toThrow(message)
   })
 
-  it('S16 what is no backoff at all is a TypeError', () => {
+  // S16
+  it('what is no backoff at all is a TypeError', () => {
     for (const option of [null, 5, 'fast', true, { delay: 5 }]) {
       expect(() => resolveBackoff('retry.backoff', option as never)).toThrow(TypeError)
       expect(() => resolveBackoff('retry.backoff', option as never)).toThrow('retry.backoff')
@@ -147,8 +155,30 @@ describe('the schedule of streams', () => {
   })
 })
 
+describe('a doubling delay', () => {
+  const delays = (...ns: number[]) => ns.map((n) => doublingDelay(n, { baseMs: 100, maxMs: 1_000 }))
+
+  it('starts at its base, doubles, and stops at its cap', () => {
+    expect(delays(0, 1, 2, 3, 4, 5)).toEqual([100, 200, 400, 800, 1_000, 1_000])
+  })
+
+  it('stays at its cap however large n is, and starts at its base for any n that is no count', () => {
+    expect(delays(64, 1_100, 1e300, Infinity)).toEqual([1_000, 1_000, 1_000, 1_000])
+    expect(delays(-1, -Infinity, Number.NaN)).toEqual([100, 100, 100])
+    expect(doublingDelay(5_000, { baseMs: 1, maxMs: Infinity })).toBe(MAX_DELAY_MS)
+  })
+
+  it('has no jitter unless asked for', () => {
+    const o = { baseMs: 100, maxMs: 1_000 }
+    expect(doublingDelay(1, o, always(0.5))).toBe(200)
+    expect(doublingDelay(1, { ...o, jitter: 'full' }, always(0.25))).toBe(50)
+    expect(doublingDelay(9, { ...o, jitter: 0.5 }, always(0.5))).toBe(750)
+  })
+})
+
 describe('a custom backoff', () => {
-  it('S15 is a function of the attempt, or an object with delay', () => {
+  // S15
+  it('is a function of the attempt, or an object with delay', () => {
     expect(resolveBackoff('b', (a) => a * 1000).delay(3)).toBe(3000)
     class Steps {
       readonly #step = 7
@@ -175,7 +205,8 @@ describe('a custom backoff', () => {
     [undefined, 30_000, true],
     [null, 30_000, true],
     [5n, 30_000, true],
-  ])('W17 that answers %o is read as %i ms (warning: %o)', (answer, delay, isWarned) => {
+    // W17
+  ])('that answers %o is read as %i ms (warning: %o)', (answer, delay, isWarned) => {
     const warn = vi.fn()
     expect(resolveBackoff('retry.backoff', () => answer as number, Math.random, warn).delay(2)).toBe(delay)
     expect(warn.mock.calls.length === 1).toBe(isWarned)
@@ -203,7 +234,7 @@ describe('any options of a schedule', () => {
         try {
           schedule = resolveBackoff('my.backoff', given as BackoffOption, always(drawn))
         } catch (error) {
-          expect(isOptionError(error)).toBe(true)
+          expect(error).toHaveProperty('code', 'BAD_OPTION')
           expect((error as Error).message).toContain('my.backoff')
           return
         }

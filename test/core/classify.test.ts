@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { MAX_DELAY_MS } from '../../src/core/backoff.js'
-import { type ClassifyRule, classify } from '../../src/core/classify.js'
-import { RetryAbort, WorkDelayError } from '../../src/core/control-errors.js'
-import { FAILURE_CLASSES, type Verdict } from '../../src/core/failure.js'
+import { type ClassifyRule, classify } from '../../src/core/failure/classify.js'
+import { RetryAbort, WorkDelayError } from '../../src/core/failure/control-errors.js'
+import { FAILURE_CLASSES, type Verdict } from '../../src/core/failure/failure.js'
 import {
   DecodeError,
   GuardRejection,
@@ -13,8 +12,9 @@ import {
   RetryAfterError,
   RetryableError,
   SchemaError,
-} from '../../src/core/failure-errors.js'
-import { MAX_RETRY_AFTER_MS } from '../../src/core/http-failure.js'
+} from '../../src/core/failure/failure-errors.js'
+import { MAX_RETRY_AFTER_MS } from '../../src/core/failure/http-failure.js'
+import { MAX_DELAY_MS } from '../../src/core/retry/backoff.js'
 import {
   allThrowing,
   cyclic,
@@ -110,7 +110,7 @@ describe('an error that says what it is', () => {
     expect(judged(Object.assign(withCode('ECONNRESET'), { cause: new PoisonError() })).class).toBe('poison')
   })
 
-  it('a deferral to no readable time costs an attempt, so that it cannot go round for ever', () => {
+  it('a deferral to no readable time costs an attempt, so that it cannot loop forever', () => {
     for (const when of [undefined, null, 'soon', { delay: Number.NaN }, { runAt: Infinity }, { delay: {} }]) {
       expect(judged({ name: 'WorkDelayError', when })).toEqual({ class: 'retryable', rule: 'explicit' })
     }
@@ -168,7 +168,7 @@ describe('an HTTP status', () => {
     },
   )
 
-  it('is looked for where clients put it, through the causes', () => {
+  it('is found where clients put it, through the causes', () => {
     const verdict = { class: 'poison', rule: 'http-422' }
     expect(judged({ statusCode: 422 })).toEqual(verdict)
     expect(judged({ response: { status: 422 } })).toEqual(verdict)
@@ -221,7 +221,7 @@ describe('Retry-After', () => {
     expect(floorOf(value)).toBe(floorMs)
   })
 
-  it('is UTC also in its oldest form, which names no zone, wherever the machine stands', () => {
+  it('is UTC also in its oldest form, which names no zone, whatever the time zone of the machine', () => {
     vi.stubEnv('TZ', 'America/New_York')
     try {
       expect(new Date(now).getTimezoneOffset()).toBe(300)
@@ -288,7 +288,7 @@ describe('an AggregateError', () => {
     expect(all()).toEqual({ class: 'retryable', rule: 'default' })
   })
 
-  it('is retryable when it is too large to look at all of it', () => {
+  it('is retryable when it is too large to inspect all of it', () => {
     const poisons = Array.from({ length: 10_000 }, () => new PoisonError())
     expect(all(...poisons).class).toBe('retryable')
     const nested = new AggregateError(poisons.slice(0, 60).map(() => new AggregateError(poisons.slice(0, 60))))
@@ -335,7 +335,7 @@ describe("the user's rules", () => {
     })
   })
 
-  it('that throw or answer nonsense are passed over', () => {
+  it('that throw or answer nonsense are skipped', () => {
     const nonsense = [
       undefined,
       null,
@@ -359,7 +359,7 @@ describe("the user's rules", () => {
     expect(by(new PoisonError(), throwing, 'no rule' as never, ...rules)).toEqual({ class: 'poison', rule: 'explicit' })
   })
 
-  it('that are async are passed over, and their rejection ends nothing', async () => {
+  it('that are async are skipped, and their rejection ends nothing', async () => {
     const rejecting = (async () => {
       throw boom
     }) as unknown as ClassifyRule
@@ -407,7 +407,7 @@ describe('anything else', () => {
     expect(classify(self)).toEqual({ class: 'poison', rule: 'retry-abort' })
   })
 
-  it('a message of 50 MB is not looked at', () => {
+  it('a message of 50 MB is not searched', () => {
     let wasRead = false
     const error = Object.defineProperty(new Error(), 'message', {
       get() {

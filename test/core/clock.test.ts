@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { clockFrom, MAX_TIMER_MS, neverBackwards, sleepOn, systemClock } from '../../src/core/clock.js'
+import { clockFrom, MAX_TIMER_MS, neverBackwards, sleepOn, systemClock } from '../../src/core/time/clock.js'
 
 describe('the system clock', () => {
   beforeEach(() => {
@@ -57,7 +57,7 @@ describe('the system clock', () => {
     expect(run).not.toHaveBeenCalled()
   })
 
-  it('waits for ever when told to, and not at all for a time in the past', () => {
+  it('waits forever when asked to, and not at all for a time in the past', () => {
     const never = vi.fn()
     const soon = vi.fn()
     const cancel = systemClock.after(Infinity, never)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { defaultCodec } from '../../src/core/codec.js'
+import { defaultCodec } from '../../src/core/codec/codec.js'
 import { afterRoundTrip, difference, meaning } from './codec-model.js'
 
 const awkwardKey = fc.oneof(
@@ -41,7 +41,7 @@ const objectOf = (value: fc.Arbitrary<unknown>) =>
     .map(([pairs, prototype]) => {
       const object = Object.create(prototype)
       for (const [key, v] of pairs) {
-        // A toJSON that is a function changes the meaning of the object; that has tests of its own.
+        // A toJSON that is a function changes the meaning of the object; that has its own tests.
         const isAsked = key === 'toJSON' && typeof v === 'function'
         Object.defineProperty(object, key, {
           value: isAsked ? 1 : v,
@@ -64,7 +64,7 @@ const lookAlike = (value: fc.Arbitrary<unknown>) => {
   )
 }
 
-/** Errors as people make them: subclasses, causes, fields of their own. */
+/** Errors as people make them: subclasses, causes, their own fields. */
 const errorOf = (value: fc.Arbitrary<unknown>) =>
   fc
     .record({

@@ -1,13 +1,14 @@
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { defaultCodec } from '../../src/core/codec.js'
+import { defaultCodec } from '../../src/core/codec/codec.js'
 
 const { stringify, parse } = defaultCodec
 const again = <T>(value: T): T => parse(stringify(value)) as T
 const tag = (name: string, value: unknown) => ({ $ayepi: name, value })
 
 describe('what JSON loses', () => {
-  it('S20 comes back: dates, big integers, maps, sets, undefined', () => {
+  // S20
+  it('comes back: dates, big integers, maps, sets, undefined', () => {
     const value = {
       date: new Date('2026-06-13T10:00:00.000Z'),
       big: 9007199254740993n,
@@ -22,13 +23,15 @@ describe('what JSON loses', () => {
     expect(out.date).toBeInstanceOf(Date)
   })
 
-  it('S21 has a text by itself, undefined included', () => {
+  // S21
+  it('has a text by itself, undefined included', () => {
     expect(stringify(undefined)).toBe('{"$ayepi":"undefined"}')
     expect(again(undefined)).toBeUndefined()
     for (const value of [() => 1, Symbol('s'), class {}]) expect(stringify(value)).toBe('{"$ayepi":"undefined"}')
   })
 
-  it('S24 W21 keeps undefined as an element and as a property', () => {
+  // S24 W21
+  it('keeps undefined as an element and as a property', () => {
     const list = again([undefined, 1])
     expect(list).toHaveLength(2)
     expect(0 in list).toBe(true)
@@ -37,7 +40,8 @@ describe('what JSON loses', () => {
     expect(Object.keys(again([, 1]))).toEqual(['0', '1'])
   })
 
-  it('S25 W21 keeps the numbers that JSON has no word for, and an invalid date', () => {
+  // S25 W21
+  it('keeps the numbers that JSON has no word for, and an invalid date', () => {
     const numbers = [Number.NaN, -0, Infinity, -Infinity, 0]
     expect(again(numbers).map((n, i) => Object.is(n, numbers[i]))).toEqual([true, true, true, true, true])
     const date = again(new Date(Number.NaN))
@@ -100,7 +104,8 @@ describe('the wire form', () => {
 })
 
 describe('errors', () => {
-  it('S23 come back as errors with name and message, and as the built-in type of that name', () => {
+  // S23
+  it('come back as errors with name and message, and as the built-in type of that name', () => {
     const { err } = again({ err: new TypeError('boom') })
     expect(err).toBeInstanceOf(TypeError)
     expect([err.name, err.message]).toEqual(['TypeError', 'boom'])
@@ -153,7 +158,8 @@ describe('errors', () => {
     expect(out.name).toBe('AbortError')
   })
 
-  it('S22 are read without a stack, and do not then show the stack of the reader', () => {
+  // S22
+  it('are read without a stack, and do not then show the stack of the reader', () => {
     const out = parse('{"$ayepi":"Error","value":{"name":"TypeError","message":"boom"}}') as Error
     expect(out).toBeInstanceOf(Error)
     expect([out.name, out.message, out.stack]).toEqual(['TypeError', 'boom', 'TypeError: boom'])
@@ -204,7 +210,8 @@ describe('text that only looks like a wrapper', () => {
     tag('URL', 'no address'),
     tag('Object', [[1, 2]]),
     tag('Object', {}),
-  ])('S22 W21 passes through: %j', (data) => {
+    // S22 W21
+  ])('passes through: %j', (data) => {
     expect(parse(JSON.stringify(data))).toStrictEqual(data)
     expect(again({ data })).toStrictEqual({ data })
   })

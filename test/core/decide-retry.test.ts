@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { backoff, exponential, MAX_DELAY_MS } from '../../src/core/backoff.js'
-import { decideRetry, type FailedAttempt, spendsAttempt } from '../../src/core/decide-retry.js'
-import { FAILURE_CLASSES, type Verdict } from '../../src/core/failure.js'
+import { FAILURE_CLASSES, type Verdict } from '../../src/core/failure/failure.js'
+import { backoff, exponential, MAX_DELAY_MS } from '../../src/core/retry/backoff.js'
+import { decideRetry, type FailedAttempt, spendsAttempt } from '../../src/core/retry/decide-retry.js'
 
 const retryable: Verdict = { class: 'retryable', rule: 'default' }
 const poison: Verdict = { class: 'poison', rule: 'explicit' }
@@ -28,7 +28,8 @@ describe('a retryable failure', () => {
     expect(decide({ attempt: 1_000_000, maxAttempts: Infinity })).toMatchObject({ kind: 'retry' })
   })
 
-  it('S9 of a stream: 100, 200, then term retryable', () => {
+  // S9
+  it('of a stream: 100, 200, then term retryable', () => {
     const { delay } = exponential({ baseMs: 100, maxMs: 1000, factor: 2, jitter: false })
     expect([1, 2, 3].map((attempt) => decide({ attempt, delayMs: delay }))).toEqual([
       { kind: 'retry', delayMs: 100, nextAttempt: 2 },
@@ -37,11 +38,13 @@ describe('a retryable failure', () => {
     ])
   })
 
-  it('S13 with one attempt is given up at once', () => {
+  // S13
+  it('with one attempt is given up immediately', () => {
     expect(decide({ maxAttempts: 1 })).toMatchObject({ kind: 'giveUp', ending: 'exhausted' })
   })
 
-  it('S19 W16 nobody classified ends the same way', () => {
+  // S19 W16
+  it('that was not classified ends the same way', () => {
     const verdict: Verdict = { class: 'unclassified', rule: 'result' }
     expect(decide({ verdict, attempt: 5, maxAttempts: 5 })).toEqual({
       kind: 'giveUp',
@@ -51,7 +54,8 @@ describe('a retryable failure', () => {
     expect(decide({ verdict, attempt: 4, maxAttempts: 5 })).toMatchObject({ kind: 'retry' })
   })
 
-  it('S18 W15 waits at least as long as was asked for', () => {
+  // S18 W15
+  it('waits at least as long as was asked for', () => {
     expect(decide({ floorMs: 60_000, maxAttempts: 5 })).toEqual({ kind: 'retry', delayMs: 60_000, nextAttempt: 2 })
     expect(decide({ verdict: { ...retryable, floorMs: 500 } })).toMatchObject({ delayMs: 500 })
     expect(decide({ verdict: { ...retryable, floorMs: 500 }, floorMs: 700 })).toMatchObject({ delayMs: 700 })
@@ -78,11 +82,11 @@ describe('a retryable failure', () => {
 })
 
 describe('a failure that can never succeed', () => {
-  it.each([poison, invalid])('is given up at once: %o', (verdict) => {
+  it.each([poison, invalid])('is given up immediately: %o', (verdict) => {
     expect(decide({ verdict })).toEqual({ kind: 'giveUp', ending: 'aborted', class: verdict.class })
   })
 
-  it('is tried again when somebody says so, and is then retryable', () => {
+  it('is tried again when the classifier asks for it, and is then retryable', () => {
     expect(decide({ verdict: poison, said: 'retry' })).toEqual({ kind: 'retry', delayMs: 100, nextAttempt: 2 })
     expect(decide({ verdict: poison, said: 'retry', attempt: 3 })).toEqual({
       kind: 'giveUp',
@@ -92,7 +96,7 @@ describe('a failure that can never succeed', () => {
   })
 })
 
-describe('a failure that somebody aborts', () => {
+describe('a failure that the classifier aborts', () => {
   it('is given up with the class of the failure if that is a lasting one, else poison', () => {
     expect(decide({ said: 'abort' })).toEqual({ kind: 'giveUp', ending: 'aborted', class: 'poison' })
     expect(decide({ said: 'abort', verdict: invalid })).toEqual({
@@ -106,7 +110,7 @@ describe('a failure that somebody aborts', () => {
 describe('a deferral', () => {
   const deferred = (deferTo: number): Verdict => ({ class: 'unclassified', rule: 'deferred', deferTo })
 
-  it('runs again then, spends no attempt, and knows no cap', () => {
+  it('runs again at that time, spends no attempt, and has no cap', () => {
     const decision = decide({ verdict: deferred(5000), attempt: 99 })
     expect(decision).toEqual({ kind: 'defer', to: 5000, delayMs: 4000 })
     expect(spendsAttempt(decision)).toBe(false)

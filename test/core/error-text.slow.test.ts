@@ -9,7 +9,7 @@ import {
   MAX_ERROR_STACK_BYTES,
   MAX_ERROR_TEXT_BYTES,
   truncateUtf8,
-} from '../../src/core/error-text.js'
+} from '../../src/core/text/error-text.js'
 import { allThrowing, cyclic, revoked, throwingGetters, thrown, unprintable } from './hostile.js'
 
 describe('an error in a list', () => {
@@ -41,12 +41,12 @@ describe('the text of what was thrown', () => {
     expect(errorText(new DOMException('too slow', 'TimeoutError'))).toBe('TimeoutError: too slow')
   })
 
-  it('takes what looks like an Error for one: it may have crossed a process', () => {
+  it('treats what looks like an Error as one: it may come from another process', () => {
     expect(errorText({ name: 'PgError', message: 'deadlock' })).toBe('PgError: deadlock')
     expect(errorText({ message: 'deadlock' })).toBe('deadlock')
   })
 
-  it('exists for what does not want to be read', () => {
+  it('exists for values that throw when they are read', () => {
     expect(errorText(revoked())).toBe('[unprintable object]')
     expect(errorText(allThrowing())).toBe('[unprintable object]')
     expect(errorText(unprintable())).toBe('[unprintable object]')

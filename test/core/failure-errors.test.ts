@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { abortReason, isRetryAbort, RetryAbort, WorkDelayError } from '../../src/core/control-errors.js'
 import { MillraceError } from '../../src/core/error.js'
+import { abortReason, isRetryAbort, RetryAbort, WorkDelayError } from '../../src/core/failure/control-errors.js'
 import {
   DecodeError,
   GuardRejection,
@@ -11,15 +11,21 @@ import {
   RetryAfterError,
   RetryableError,
   SchemaError,
-} from '../../src/core/failure-errors.js'
-import { isInvalidForState, isPoison, isRetryable } from '../../src/core/failure-predicates.js'
-import { BatchResultCountError, DrainedError, InvalidResultError, NoCodecError } from '../../src/core/stream-errors.js'
+} from '../../src/core/failure/failure-errors.js'
+import { isInvalidForState, isPoison, isRetryable } from '../../src/core/failure/failure-predicates.js'
+import {
+  BatchResultCountError,
+  DrainedError,
+  InvalidResultError,
+  NoCodecError,
+} from '../../src/core/stream/stream-errors.js'
 import { cyclic, endless, revoked, selfContaining, throwingGetters, thrown } from './hostile.js'
 
 const boom = new Error('boom')
 
 describe('a DecodeError', () => {
-  it('S5 is poison, keeps its cause, and names subject and content type', () => {
+  // S5
+  it('is poison, keeps its cause, and names subject and content type', () => {
     const error = new DecodeError('application/json', 'orders', boom)
     expect(isPoison(error)).toBe(true)
     expect(isInvalidForState(error)).toBe(false)
@@ -29,7 +35,8 @@ describe('a DecodeError', () => {
     expect(error).toMatchObject({ name: 'DecodeError', contentType: 'application/json', subject: 'orders' })
   })
 
-  it('S5 does not mention a content type that is not there', () => {
+  // S5
+  it('does not mention a content type that is not there', () => {
     const error = new DecodeError('', 'orders', boom)
     expect(error.message).not.toContain('content-type')
     expect(error.message).toContain('orders')
@@ -41,14 +48,15 @@ describe('a DecodeError', () => {
 })
 
 describe('the explicit errors', () => {
-  it('S5 a GuardRejection inside an AggregateError is invalid for its state', () => {
+  // S5
+  it('a GuardRejection inside an AggregateError is invalid for its state', () => {
     const rejection = new GuardRejection('Cancel', 'delivered', boom)
     expect(rejection).toMatchObject({ event: 'Cancel', state: 'delivered', cause: boom, name: 'GuardRejection' })
     expect(isInvalidForState(new AggregateError([boom, rejection]))).toBe(true)
     expect(isInvalidForState(new AggregateError([boom]))).toBe(false)
   })
 
-  it('are told apart by disjoint predicates', () => {
+  it('are distinguished by disjoint predicates', () => {
     const table: readonly [unknown, boolean, boolean, boolean][] = [
       [new PoisonError(), true, false, false],
       [new NonRetryableError('no'), true, false, false],
@@ -148,7 +156,7 @@ describe('a WorkDelayError', () => {
     expect(new WorkDelayError({}).when).toEqual({})
   })
 
-  it('refuses a time that would defer it for ever', () => {
+  it('refuses a time that would defer it forever', () => {
     expect(() => new WorkDelayError({ delay: Number.NaN })).toThrow(
       /WorkDelayError\.delay must be a finite number, got NaN/,
     )

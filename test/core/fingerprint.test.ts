@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { PoisonError } from '../../src/core/failure-errors.js'
-import { fingerprint, normaliseMessage, ownFrame } from '../../src/core/fingerprint.js'
+import { PoisonError } from '../../src/core/failure/failure-errors.js'
+import { fingerprint, normaliseMessage, ownFrame } from '../../src/core/failure/fingerprint.js'
 import { thrown } from './hostile.js'
 
 const failing = (message: string, name = 'Error', frames = 'at charge (/app/src/billing/charge.js:10:5)') =>
   Object.assign(new Error(message), { name, stack: `${name}: ${message}\n    ${frames}` })
 
 describe('the same failure again', () => {
-  it('has the same fingerprint, whoever it happened to', () => {
+  it('has the same fingerprint, whichever item it happened to', () => {
     const one = failing('order 4711 of "ann@example.com" timed out after 3000 ms')
     const other = failing('order 12 of "bob@example.org" timed out after 30 ms')
     expect(fingerprint(one)).toBe(fingerprint(other))

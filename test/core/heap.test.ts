@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Heap } from '../../src/core/heap.js'
+import { Heap } from '../../src/core/collections/heap.js'
 
 interface Entry {
   readonly id: number

@@ -67,7 +67,7 @@ export function selfContaining(): AggregateError {
   return aggregate
 }
 
-/** How to make something to throw. A recipe, because fast-check looks at the values it makes and these bite. */
+/** How to make something to throw. A recipe, because fast-check inspects the values it makes, and these throw. */
 export type Recipe = () => unknown
 
 /** Anything that can be thrown: values, objects that look like errors, hostile ones, and nests of them all. */

@@ -1,7 +1,7 @@
 // Measures what every item of work pays for metrics and for a doer, and prints it as JSON. Run with --expose-gc, and with a
 // young generation that is large enough for no collection to fall into a measurement.
 import { unlimitedDoer } from '../../src/core/doer/unlimited.js'
-import { createMetrics } from '../../src/core/metrics.js'
+import { createMetrics } from '../../src/core/metrics/metrics.js'
 
 const COUNT = 1_000_000
 const metrics = createMetrics({ quantiles: [0.5, 0.99] })

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DEFAULT_BUCKETS } from '../../src/core/distribution.js'
-import { createMetrics } from '../../src/core/metrics.js'
-import type { Labels, StatValue } from '../../src/core/stat.js'
+import { DEFAULT_BUCKETS } from '../../src/core/metrics/distribution.js'
+import { createMetrics } from '../../src/core/metrics/metrics.js'
+import type { Labels, StatValue } from '../../src/core/metrics/stat.js'
 
 describe('counters and gauges', () => {
   it('the same name and labels are the same series', () => {
@@ -56,7 +56,7 @@ describe('counters and gauges', () => {
 })
 
 describe('labels', () => {
-  it('tell series apart, whatever the order of their names', () => {
+  it('distinguish series, whatever the order of their names', () => {
     const metrics = createMetrics()
     metrics.counter('jobs', { type: 'a', queue: '1' }).inc()
     metrics.counter('jobs', { queue: '1', type: 'a' }).inc()
@@ -176,7 +176,7 @@ describe('summaries', () => {
     expect(snapshot.quantiles).toEqual({})
   })
 
-  it('quantiles alone bring the default buckets', () => {
+  it('quantiles without buckets get the default buckets', () => {
     const summary = createMetrics({ quantiles: [0.5, 0.95, 0.99] }).summary('lat')
     for (let value = 1; value <= 100; value += 1) summary.observe(value)
     const { buckets, quantiles, max } = summary.snapshot()
@@ -230,7 +230,7 @@ describe('subscribers', () => {
     return { metrics, flushes }
   }
 
-  it('hear once of everything that changed, with the values of that moment', () => {
+  it('are notified once of everything that changed, with the values of that moment', () => {
     const { metrics, flushes } = manual()
     const seen: (readonly StatValue[])[] = []
     metrics.subscribe((changed) => seen.push(changed))
@@ -256,7 +256,7 @@ describe('subscribers', () => {
     expect(seen[1]!.map((stat) => stat.value)).toEqual([3])
   })
 
-  it('hear in a microtask by default, and no more after unsubscribing', async () => {
+  it('are notified in a microtask by default, and no more after unsubscribing', async () => {
     const metrics = createMetrics()
     let calls = 0
     const off = metrics.subscribe(() => {
@@ -273,25 +273,25 @@ describe('subscribers', () => {
     expect(calls).toBe(1)
   })
 
-  it('one that throws or rejects disturbs nobody, and is reported', async () => {
+  it('one that throws or rejects disturbs no other, and is reported', async () => {
     const errors: unknown[] = []
     const metrics = createMetrics({ onError: (error) => errors.push(error) })
-    const heard: number[] = []
+    const received: number[] = []
     metrics.subscribe(() => {
       throw new Error('boom')
     })
     metrics.subscribe(async () => {
       throw new Error('later boom')
     })
-    metrics.subscribe((changed) => heard.push(changed.length))
+    metrics.subscribe((changed) => received.push(changed.length))
     metrics.counter('x').inc()
     await new Promise((resolve) => setImmediate(resolve))
-    expect(heard).toEqual([1])
+    expect(received).toEqual([1])
     expect(errors.map(String)).toEqual(['Error: boom', 'Error: later boom'])
   })
 
-  it('a broken onError and a broken schedule do not reach the one who counts', async () => {
-    const heard: number[] = []
+  it('a broken onError and a broken schedule do not reach the caller that counts', async () => {
+    const received: number[] = []
     const metrics = createMetrics({
       schedule: () => {
         throw new Error('no schedule')
@@ -300,10 +300,10 @@ describe('subscribers', () => {
         throw new Error('no reporter')
       },
     })
-    metrics.subscribe((changed) => heard.push(changed.length))
+    metrics.subscribe((changed) => received.push(changed.length))
     metrics.counter('x').inc()
     await Promise.resolve()
-    expect(heard).toEqual([1])
+    expect(received).toEqual([1])
   })
 
   it('without them nothing is scheduled or remembered', () => {
@@ -333,7 +333,7 @@ describe('subscribers', () => {
     expect(seen).toHaveLength(2)
   })
 
-  it('a schedule that runs at once delivers each change', () => {
+  it('a schedule that runs immediately delivers each change', () => {
     const metrics = createMetrics({ schedule: (flush) => flush() })
     const seen: number[] = []
     metrics.subscribe((changed) => seen.push(changed[0]!.value))
@@ -342,7 +342,7 @@ describe('subscribers', () => {
     expect(seen).toEqual([1, 2])
   })
 
-  it('the same function subscribed twice is told twice, and unsubscribed one by one', () => {
+  it('the same function subscribed twice is notified twice, and unsubscribed one by one', () => {
     const { metrics, flushes } = manual()
     let calls = 0
     const listener = () => {

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
-import { isOptionError } from '../../src/core/options.js'
-import { preview } from '../../src/core/preview.js'
-import { setDefaultRetryOptions } from '../../src/core/retry-defaults.js'
+import { preview } from '../../src/core/retry/preview.js'
+import { setDefaultRetryOptions } from '../../src/core/retry/retry-defaults.js'
 
 afterEach(() => setDefaultRetryOptions())
 
@@ -87,7 +86,7 @@ describe('the preview of a policy', () => {
             if (i > 0) expect(row.sinceStartMs.minMs).toBeGreaterThanOrEqual(rows[i - 1]!.sinceStartMs.minMs)
           })
         } catch (error) {
-          if (!isOptionError(error)) throw error
+          expect(error).toHaveProperty('code', 'BAD_OPTION')
           expect((error as Error).message).toContain('policy')
         }
       }),

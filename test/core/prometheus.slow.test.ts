@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, it, type TestContext } from 'vitest'
-import { createMetrics, type Metrics } from '../../src/core/metrics.js'
-import { formatPrometheus } from '../../src/core/prometheus.js'
-import type { StatValue } from '../../src/core/stat.js'
-import { WORK_METRIC_DETAILS, WORK_METRICS, type WorkMetric } from '../../src/core/work-metrics.js'
+import { createMetrics, type Metrics } from '../../src/core/metrics/metrics.js'
+import { formatPrometheus } from '../../src/core/metrics/prometheus.js'
+import type { StatValue } from '../../src/core/metrics/stat.js'
+import { WORK_METRIC_DETAILS, WORK_METRICS, type WorkMetric } from '../../src/core/metrics/work-metrics.js'
 import { arbitraryStats } from './arbitrary-stats.js'
 import { type PrometheusTools, prometheusTools, run } from './prometheus-tools.js'
 
@@ -43,7 +43,8 @@ function workMetrics(): Metrics {
 }
 
 describe('what promtool says', () => {
-  it('S123 of our metrics under the names of the document: only that counters should end in _total', async (test) => {
+  // S123
+  it('of our metrics under the names of the document: only that counters should end in _total', async (test) => {
     const check = promtool(test)
     const { code, output } = await check(formatPrometheus(workMetrics().list()))
     const counters = Object.entries(WORK_METRIC_DETAILS).filter(([, { kind }]) => kind === 'counter')
@@ -97,7 +98,7 @@ describe('what promtool says', () => {
   })
 })
 
-/** The same under a name that begins so, because a text may tell of a metric in one place only. */
+/** The same under a name that begins so, because a text may describe a metric in one place only. */
 const beginning = (prefix: string) => (stat: StatValue) => ({
   ...stat,
   meta: { ...stat.meta, name: `${prefix}${stat.meta.name}` },

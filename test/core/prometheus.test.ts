@@ -1,14 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createMetrics } from '../../src/core/metrics.js'
-import { formatPrometheus } from '../../src/core/prometheus.js'
-import { WORK_METRIC_DETAILS, WORK_METRICS } from '../../src/core/work-metrics.js'
+import { createMetrics } from '../../src/core/metrics/metrics.js'
+import { formatPrometheus } from '../../src/core/metrics/prometheus.js'
+import { WORK_METRIC_DETAILS, WORK_METRICS } from '../../src/core/metrics/work-metrics.js'
 import { arbitraryStats } from './arbitrary-stats.js'
 
 const lines = (text: string) => text.split('\n')
 
 describe('the text exposition', () => {
-  it('S123 has one TYPE per metric, and the names and labels of the registry', () => {
+  // S123
+  it('has one TYPE per metric, and the names and labels of the registry', () => {
     const metrics = createMetrics()
     metrics.counter(WORK_METRICS.succeeded, { type: 'p' }).inc()
     metrics.summary(WORK_METRICS.totalTime, { type: 'p' }).observe(12)
@@ -17,7 +18,7 @@ describe('the text exposition', () => {
     expect(text).toContain('# TYPE work_total_time histogram')
   })
 
-  it('groups the series of a metric under one HELP and one TYPE, wherever they stand in the list', () => {
+  it('groups the series of a metric under one HELP and one TYPE, wherever they are in the list', () => {
     const metrics = createMetrics()
     metrics.counter('http_requests', { method: 'GET' }).inc(3)
     metrics.gauge('inflight').set(2)
@@ -171,7 +172,8 @@ describe('names that would become the same', () => {
 })
 
 describe('the metrics of a work system', () => {
-  it('S123 are named work.<name>, each with a kind, a description and a unit', () => {
+  // S123
+  it('are named work.<name>, each with a kind, a description and a unit', () => {
     expect(WORK_METRICS).toEqual({
       queued: 'work.queued',
       started: 'work.started',

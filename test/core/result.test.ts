@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { classLabel } from '../../src/core/failure.js'
+import { classLabel } from '../../src/core/failure/failure.js'
 import {
   type Action,
   ack,
@@ -16,7 +16,7 @@ import {
   reject,
   skip,
   term,
-} from '../../src/core/result.js'
+} from '../../src/core/stream/result.js'
 import { thrown } from './hostile.js'
 
 const x = new Error('x')
@@ -25,10 +25,13 @@ describe('the constructors of a Result', () => {
   it.each<[string, Result, Action, string, number, unknown, boolean]>([
     ['ack()', ack(), 'ack', 'unclassified', 0, undefined, false],
     ['nak(x)', nak(x), 'nak', 'retryable', 0, x, true],
-    ['S1 nakAfter(2000, x)', nakAfter(2000, x), 'nak', 'retryable', 2000, x, true],
+    // S1
+    ['nakAfter(2000, x)', nakAfter(2000, x), 'nak', 'retryable', 2000, x, true],
     ['term(x)', term(x), 'term', 'poison', 0, x, true],
-    ['S2 reject(x)', reject(x), 'term', 'invalidForState', 0, x, true],
-    ['S2 skip()', skip(), 'ack', 'drop', 0, undefined, false],
+    // S2
+    ['reject(x)', reject(x), 'term', 'invalidForState', 0, x, true],
+    // S2
+    ['skip()', skip(), 'ack', 'drop', 0, undefined, false],
     ['inProgress()', inProgress(), 'inProgress', 'unclassified', 0, undefined, false],
     ['manual()', manual(), 'manual', 'unclassified', 0, undefined, false],
     ['exhausted(x)', exhausted(x), 'term', 'retryable', 0, x, true],
@@ -62,7 +65,8 @@ describe('the constructors of a Result', () => {
 })
 
 describe('labels', () => {
-  it('S4 are snake case, and unknown words have one too', () => {
+  // S4
+  it('are snake case, and unknown words have one too', () => {
     expect(actionLabel('inProgress')).toBe('in_progress')
     expect(classLabel('invalidForState')).toBe('invalid_for_state')
     for (const action of ['ack', 'nak', 'term', 'manual'] as const) expect(actionLabel(action)).toBe(action)
@@ -72,7 +76,7 @@ describe('labels', () => {
   })
 })
 
-describe('telling a Result from anything else', () => {
+describe('distinguishing a Result from anything else', () => {
   it.each([
     undefined,
     null,
@@ -90,7 +94,7 @@ describe('telling a Result from anything else', () => {
     { action: 'nak', class: 'retryable', requeueMs: 0, nextAttempt: 0 },
     { action: 'nak', class: 'retryable', requeueMs: 0, noEscalate: false },
     { action: 'term', class: 'drop', requeueMs: 0 },
-    { action: 'term', class: 'poison', requeueMs: 0, parked: 'yes' },
+    { action: 'term', class: 'poison', requeueMs: 0, deadLettered: 'yes' },
     { action: 'constructor', class: 'poison', requeueMs: 0 },
     [ack()],
     Promise.resolve(ack()),
@@ -100,7 +104,7 @@ describe('telling a Result from anything else', () => {
 
   it('literals of the right shape count', () => {
     expect(isResult({ action: 'nak', class: 'unclassified', requeueMs: 0 })).toBe(true)
-    expect(isResult({ action: 'term', class: 'retryable', requeueMs: 0, error: x, parked: true })).toBe(true)
+    expect(isResult({ action: 'term', class: 'retryable', requeueMs: 0, error: x, deadLettered: true })).toBe(true)
   })
 
   it('never throws', () => {

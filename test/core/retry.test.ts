@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, expectTypeOf, it, onTestFinished, vi } from 'vitest'
-import { RetryAbort } from '../../src/core/control-errors.js'
-import { isOptionError } from '../../src/core/options.js'
-import { type RetryOptions, retry } from '../../src/core/retry.js'
-import { getDefaultRetryOptions, type RetryState, setDefaultRetryOptions } from '../../src/core/retry-defaults.js'
-import { checkRetryPolicy, DEFAULT_RETRY_OPTIONS, mergeRetryPolicies } from '../../src/core/retry-policy.js'
+import { RetryAbort } from '../../src/core/failure/control-errors.js'
+import { type RetryOptions, retry } from '../../src/core/retry/retry.js'
+import { getDefaultRetryOptions, type RetryState, setDefaultRetryOptions } from '../../src/core/retry/retry-defaults.js'
+import { checkRetryPolicy, DEFAULT_RETRY_OPTIONS, mergeRetryPolicies } from '../../src/core/retry/retry-policy.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 
 afterEach(() => setDefaultRetryOptions())
@@ -33,7 +32,7 @@ describe('an operation that fails and then succeeds', () => {
     expect(pauses).toEqual([100, 200, 300])
   })
 
-  it('is told how it stands, and so are the hooks', async () => {
+  it('gets the state of the retry, and so do the hooks', async () => {
     const clock = new FakeClock({ startAt: 1000 })
     const seen: RetryState[] = []
     const onRetry = vi.fn()
@@ -71,7 +70,7 @@ describe('an operation that fails and then succeeds', () => {
 })
 
 describe('an operation that keeps failing', () => {
-  it('rejects with the last error after all attempts, and tells each hook what is its', async () => {
+  it('rejects with the last error after all attempts, and calls each hook with its own errors', async () => {
     const { pauses, options } = recorded()
     const onRetry = vi.fn()
     const onError = vi.fn()
@@ -289,7 +288,7 @@ describe('bad options', () => {
           (thrown: unknown) => thrown,
         )
         if (error === undefined || /^failure \d/.test((error as Error).message)) return
-        expect(isOptionError(error)).toBe(true)
+        expect(error).toHaveProperty('code', 'BAD_OPTION')
         expect((error as Error).message).toContain('retry.')
       }),
       { numRuns: 1000 },

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { RoomSignal } from '../../src/core/room-signal.js'
+import { RoomSignal } from '../../src/core/time/room-signal.js'
 
 describe('a room signal', () => {
   it('has nothing to wait for while there is room', () => {
     expect(new RoomSignal(() => false).whenRoom()).toBeUndefined()
   })
 
-  it('resolves one promise for all who wait, once there is room, and then starts anew', async () => {
+  it('resolves one promise for all waiters, once there is room, and then starts anew', async () => {
     let waiting = 2
     const signal = new RoomSignal(() => waiting > 0)
     const [first, second] = [signal.whenRoom(), signal.whenRoom()]

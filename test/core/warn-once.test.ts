@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { MillraceError } from '../../src/core/error.js'
-import { onceWarner, warnOnce } from '../../src/core/warn-once.js'
+import { onceWarner, warnOnce } from '../../src/core/process/warn-once.js'
 
 function warnings(): () => readonly string[] {
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
@@ -10,12 +10,14 @@ function warnings(): () => readonly string[] {
 const say = (error: unknown) => warnOnce('MILLRACE_TEST', error, 'an option')
 
 describe('an error without a listener', () => {
-  it('is a process warning with its own code and the option that hears it, once', () => {
+  it('is a process warning with its own code and the option that receives it, once', () => {
     const said = warnings()
     say(Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' }))
     say(Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' }))
 
-    expect(said()).toEqual(['ECONNREFUSED: connect ECONNREFUSED 127.0.0.1:1 (Said once. an option hears every error.)'])
+    expect(said()).toEqual([
+      'ECONNREFUSED: connect ECONNREFUSED 127.0.0.1:1 (Reported once. an option is called with every error.)',
+    ])
   })
 
   it('is the same trouble as its cause, and as one that only took longer', () => {
@@ -43,7 +45,7 @@ describe('an error without a listener', () => {
 
     expect(said()).toHaveLength(4)
     expect(said()[3]).toBe(
-      'trouble 4 (This process has met 3 different errors, and gives no further warnings of new ones. an option hears every error.)',
+      'trouble 4 (This process has met 3 different errors, and reports no new ones. an option is called with every error.)',
     )
   })
 })

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { exponential } from '../../src/core/backoff.js'
-import { preview } from '../../src/core/preview.js'
-import { DEFAULT_RETRY_OPTIONS } from '../../src/core/retry-policy.js'
+import { exponential } from '../../src/core/retry/backoff.js'
+import { preview } from '../../src/core/retry/preview.js'
+import { DEFAULT_RETRY_OPTIONS } from '../../src/core/retry/retry-policy.js'
 import { MAX_RETRY_ATTEMPTS } from '../../src/guild/clockworks-retry/cap.js'
 import { resolveEngineRetry } from '../../src/guild/fabricator/engine-retry.js'
 import { resolveSpiderConfig } from '../../src/guild/spider/config.js'
-import { resolveHopperOptions } from '../../src/source/resolve-hopper-options.js'
-import { resolveSystemOptions } from '../../src/work/system-options.js'
+import { resolveHopperOptions } from '../../src/source/hopper/resolve-hopper-options.js'
+import { resolveSystemOptions } from '../../src/work/options.js'
 import { read } from './pages.js'
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 }
@@ -106,13 +106,13 @@ describe('the table of defaults', () => {
 
   it('has those of a work system', () => {
     const { keep, ...system } = resolveSystemOptions({})
-    const real = { ...system, keepSuccess: keep.successMs, keepDead: keep.deadMs }
+    const real = { ...system, keepCompleted: keep.completedMs, keepDead: keep.deadMs }
     const names = [
       'visibility',
       'heartbeat',
       'pollInterval',
       'stopDrain',
-      'keepSuccess',
+      'keepCompleted',
       'keepDead',
       'maxUnsent',
       'maxStates',

@@ -31,6 +31,13 @@ describe('ARCHITECTURE.md', () => {
       Object.fromEntries(Object.entries(LAYERS).map(([key, allowed]) => [key, cellOf(allowed)])),
     )
   })
+
+  it('names files and folders that exist, and enough of them to find the way', () => {
+    const named = [...new Set(read('ARCHITECTURE.md').match(/\bsrc\/[a-z0-9/.-]+[a-z0-9]/g))]
+
+    expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([])
+    expect(named.filter((path) => path.endsWith('.ts')).length).toBeGreaterThan(30)
+  })
 })
 
 describe('the decisions', () => {

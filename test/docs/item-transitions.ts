@@ -1,26 +1,30 @@
 import { memoryBackend } from '../../src/backends/memory/index.js'
-import type { Verdict } from '../../src/core/failure.js'
-import type { Claimed, Envelope } from '../../src/ports/item.js'
+import type { Verdict } from '../../src/core/failure/failure.js'
+import { findLedger } from '../../src/ports/find-ledger.js'
+import type { ClaimedItem, Envelope } from '../../src/ports/item.js'
 import type { Ledger } from '../../src/ports/ledger.js'
-import { ledgerOf } from '../../src/ports/native.js'
 import type { Settlement } from '../../src/ports/settlement.js'
-import { type ItemStateWord, stateWord } from '../../src/ports/words.js'
+import { type ItemState, itemState } from '../../src/ports/words.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
-import { type Action, act } from '../../src/work/act.js'
-import type { Outcome } from '../../src/work/outcome.js'
-import { settle, unrouted } from '../../src/work/settle.js'
-import { submit, submitGate, submitHeld } from '../../src/work/submit.js'
+import { type Action, act } from '../../src/work/control/act.js'
+import {
+  enqueueGateSettlement,
+  enqueueHeldSettlement,
+  enqueueSettlement,
+} from '../../src/work/enqueue/enqueue-settlement.js'
+import type { Outcome } from '../../src/work/settle/outcome.js'
+import { settle, unrouted } from '../../src/work/settle/settle.js'
 
 const HOUR = 3_600_000
 const LEASE = 30_000
-const KEEP = { successMs: 24 * HOUR, deadMs: 30 * 24 * HOUR }
+const KEEP = { completedMs: 24 * HOUR, deadMs: 30 * 24 * HOUR }
 const QUEUE = 'default'
 const ID = 'item'
 const GATE = 'gate'
 const MEMBER = 'member'
 
 /** Where an item stands, or that there is none. */
-export type Place = ItemStateWord | 'none'
+export type Place = ItemState | 'none'
 
 /** One way from one place to another, and what takes it. */
 export interface Transition {
@@ -33,18 +37,18 @@ export interface Transition {
 class World {
   readonly clock = new FakeClock()
   readonly ledger: Ledger
-  held: Claimed | undefined
+  held: ClaimedItem | undefined
 
   constructor() {
     const backend = memoryBackend({ clock: this.clock })
-    this.ledger = ledgerOf(backend, [], { prefix: 'work:' }, () => {
+    this.ledger = findLedger(backend, [], { prefix: 'work:' }, () => {
       throw new Error('the memory backend is native')
     }).ledger
   }
 
   async place(): Promise<Place> {
     const [view] = await this.ledger.read([ID])
-    return view === undefined ? 'none' : stateWord({ ...view, attempt: view.envelope.attempt }, this.clock.now())
+    return view === undefined ? 'none' : itemState({ ...view, attempt: view.envelope.attempt }, this.clock.now())
   }
 
   /** What tells places apart in which an item goes on differently, though they have one word. */
@@ -61,7 +65,7 @@ class World {
       isDue,
       isLapsed,
       this.held !== undefined,
-      view?.cancelled,
+      view?.cancelReason,
       paused?.queues.length,
     ])
   }
@@ -96,7 +100,7 @@ const onAbsent =
 
 /** The end of the run that holds the item, as the engine settles it. */
 const ends =
-  (outcome: Outcome | ((item: Claimed) => Outcome | undefined)): Move =>
+  (outcome: Outcome | ((item: ClaimedItem) => Outcome | undefined)): Move =>
   async (world) => {
     const item = world.held
     if (item === undefined) return
@@ -133,36 +137,39 @@ const isPaused = async ({ ledger }: World) =>
   (await ledger.paused?.({ queues: [QUEUE], types: [] }))?.queues.length === 1
 
 const claims: Move = async (world) => {
-  const from = [{ queue: QUEUE, max: 1 }]
-  const { items } = await world.ledger.claim({ from, leaseMs: LEASE, worker: 'w' })
+  const queues = [{ queue: QUEUE, max: 1 }]
+  const { items } = await world.ledger.claim({ queues, leaseMs: LEASE, worker: 'w' })
   const mine = items.find(({ envelope: { id } }) => id === ID)
   if (mine !== undefined) world.held = mine
 }
 
 /** Everything that the engine, people and time can do to an item, by the word that the page uses for it. */
 const MOVES: Readonly<Record<string, Move>> = {
-  enqueue: onAbsent((world) => submit(envelope(world), QUEUE, world.clock.now())),
+  enqueue: onAbsent((world) => enqueueSettlement(envelope(world), QUEUE, world.clock.now())),
   'enqueue with a delay': onAbsent((world) =>
-    submit(envelope(world, { startAt: world.clock.now() + HOUR }), QUEUE, world.clock.now()),
+    enqueueSettlement(envelope(world, { startAt: world.clock.now() + HOUR }), QUEUE, world.clock.now()),
   ),
   'enqueue behind a gate': onAbsent((world) =>
-    submitGate(
+    enqueueGateSettlement(
       { item: envelope(world), queue: QUEUE, delayMs: Number.POSITIVE_INFINITY, hold: { by: 'gate', key: GATE } },
-      { do: 'openGate', key: GATE, holds: ID, members: [MEMBER], need: 1, of: 'success' },
+      { do: 'openGate', key: GATE, heldId: ID, members: [MEMBER], need: 1, of: 'success' },
     ),
   ),
   'enqueue behind a gate with a timeout': onAbsent((world) =>
-    submitGate(
+    enqueueGateSettlement(
       { item: envelope(world), queue: QUEUE, delayMs: HOUR, hold: { by: 'gate', key: GATE } },
-      { do: 'openGate', key: GATE, holds: ID, members: [MEMBER], need: 1, of: 'success' },
+      { do: 'openGate', key: GATE, heldId: ID, members: [MEMBER], need: 1, of: 'success' },
     ),
   ),
   'enqueue with skipQueue': onAbsent((world) =>
-    submitHeld(envelope(world), QUEUE, { worker: 'w', token: 'born', leaseMs: LEASE }),
+    enqueueHeldSettlement(envelope(world), QUEUE, { worker: 'w', token: 'born', leaseMs: LEASE }),
   ),
   claim,
   'its gate decides': (world) =>
-    world.commit({ guard: { by: 'none' }, effects: [{ do: 'tellGate', key: GATE, member: MEMBER, ok: true }] }),
+    world.commit({
+      guard: { by: 'none' },
+      effects: [{ do: 'notifyGate', key: GATE, member: MEMBER, completed: true }],
+    }),
   'its time comes': async (world) => {
     const [view] = await world.ledger.read([ID])
     if (view?.dueAt !== undefined) await world.clock.advance(Math.max(0, view.dueAt - world.clock.now()))
@@ -173,7 +180,7 @@ const MOVES: Readonly<Record<string, Move>> = {
     await world.clock.advance(LEASE + 1)
     world.held = undefined
     // Found by whoever looks for work next, also one that has no room for it.
-    await world.ledger.claim({ from: [{ queue: QUEUE, max: 0 }], leaseMs: LEASE, worker: 'v' })
+    await world.ledger.claim({ queues: [{ queue: QUEUE, max: 0 }], leaseMs: LEASE, worker: 'v' })
   },
   pause: order('pause'),
   'claim while paused': async (world) => {
@@ -193,7 +200,7 @@ const MOVES: Readonly<Record<string, Move>> = {
   'handed back': ends({ kind: 'interrupted' }),
   'handed back for a while': ends({ kind: 'waiting', delayMs: HOUR }),
   expired: ends({ kind: 'expired' }),
-  'cancel, heard by its run': async (world) => {
+  'cancel, seen by its run': async (world) => {
     if (world.held === undefined) return
     await person('cancel')(world)
     await ends({ kind: 'cancelled', why: 'a test', hasRun: true })(world)
@@ -256,7 +263,7 @@ export const WAYS: Readonly<Record<Outcome['kind'] | Action, readonly string[]>>
   waiting: ['handed back for a while'],
   interrupted: ['handed back'],
   expired: ['expired'],
-  cancelled: ['cancel, heard by its run'],
+  cancelled: ['cancel, seen by its run'],
   crashed: ['crashed'],
   unroutable: ['unroutable'],
   unreadable: ['unreadable'],

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
-import { ITEM_STATE_WORDS } from '../../src/ports/words.js'
+import { ITEM_STATES } from '../../src/ports/words.js'
 import { itemTransitions, type Transition, WAYS } from './item-transitions.js'
 import { read } from './pages.js'
 
@@ -22,8 +22,8 @@ describe('the states that the documentation shows', () => {
     const described = [...page.matchAll(/^\| \*(\w+)\* \|/gm)].map(([, word]) => word)
     const drawn = [...picture.matchAll(/class="name"[^>]*>(\w+)</g)].map(([, word]) => word)
 
-    expect(described.toSorted()).toEqual(ITEM_STATE_WORDS.toSorted())
-    expect(drawn.toSorted()).toEqual(ITEM_STATE_WORDS.toSorted())
+    expect(described.toSorted()).toEqual(ITEM_STATES.toSorted())
+    expect(drawn.toSorted()).toEqual(ITEM_STATES.toSorted())
   })
 
   it('change in exactly the ways of the table, and by what it says', () => {

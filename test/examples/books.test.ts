@@ -5,8 +5,8 @@ import { EFFECTS, FLOUR, ORDERS, TYPES, WRITS } from '../../examples/start/plan.
 
 /** The books of a day on which everything went as planned. */
 function rightBooks(): Books {
-  const items = TYPES.flatMap(({ type, completed, parked, retries }) =>
-    Array.from({ length: completed + parked }, (_, i): BookedItem => {
+  const items = TYPES.flatMap(({ type, completed, dead, retries }) =>
+    Array.from({ length: completed + dead }, (_, i): BookedItem => {
       const state = i < completed ? 'completed' : 'dead'
       return { id: idOf(type, i), type, state, attempt: i === 0 ? 1 + retries : 1 }
     }),
@@ -44,7 +44,7 @@ describe('the books of the example application', () => {
     const items = without(books.items, ({ id }) => id === 'charge/1')
 
     expect(problemsOf({ ...books, items })).toEqual([
-      'charge: 2 completed, 0 parked, 6 retries, 0 not ended; planned were 3, 0, 6 and 0',
+      'charge: 2 completed, 0 dead, 6 retries, 0 not ended; planned were 3, 0, 6 and 0',
     ])
   })
 
@@ -63,7 +63,7 @@ describe('the books of the example application', () => {
     expect(problemsOf({ ...books, effects })).toEqual([`${kind} of ${twice?.subject}: it happened 2 times`])
   })
 
-  it('find an effect that nobody planned, and one of another amount', () => {
+  it('find an unplanned effect, and one of another amount', () => {
     const books = rightBooks()
     const [first, ...rest] = books.effects
     const wrong = { kind: 'payment', subject: 'Ada', amount: 1 }
@@ -106,7 +106,7 @@ describe('the books of the example application', () => {
     expect(isSettled({ ...books, items })).toBe(false)
   })
 
-  it('are not settled while a writ goes on by itself, or before anything was ordered', () => {
+  it('are not settled while a writ is still active, or before anything was ordered', () => {
     const books = rightBooks()
     const writs = books.writs.map((writ) => ({ ...writ, isAtRest: writ.title !== 'sandwiches' }))
 

@@ -10,7 +10,8 @@ function run(file: string) {
 }
 
 describe('an example, run as a program on the built package', () => {
-  it('S45 W9 quick-start retries once and prints the result', () => {
+  // S45 W9
+  it('quick-start retries once and prints the result', () => {
     expect(run('examples/quick-start.ts')).toEqual({
       status: 0,
       stdout: 'Hello, Ada, on attempt 2.\n',
@@ -30,16 +31,16 @@ describe('an example, run as a program on the built package', () => {
     expect(stdout).toMatch(/attempt 3 got through\.\n$/)
   })
 
-  it('fan-out adds up what its parts contribute, though one of them is parked', () => {
+  it('fan-out adds up what its parts contribute, although one of them is dead-lettered', () => {
     const { status, stdout, stderr } = run('examples/fan-out.ts')
 
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
-    expect(stdout).toContain('RetryableError: the page is stuck (retryable, will be tried again)\n')
-    expect(stdout).toContain('PoisonError: there is no chapter "four" (poison, parked)\n')
+    expect(stdout).toContain('RetryableError: the page is stuck (retryable, will be retried)\n')
+    expect(stdout).toContain('PoisonError: there is no chapter "four" (poison, dead-lettered)\n')
     expect(stdout).toMatch(/^21 words in chapters one, three, two\.\n$/m)
   })
 
-  it('durable-file goes on after its worker was killed in the middle', () => {
+  it('durable-file continues after its worker was killed', () => {
     const { status, stdout, stderr } = run('examples/durable-file.ts')
     const [first = '', second = ''] = stdout.split('The second worker:\n')
 
@@ -59,7 +60,7 @@ describe('an example, run as a program on the built package', () => {
     expect(stdout).toMatch(/^50 seeds, [1-9]\d* crashes, \d+ runs of 500 items\n$/)
   })
 
-  it('guild-writs tells what becomes of two orders and their parts', () => {
+  it('guild-writs shows what happens to two orders and their parts', () => {
     const { status, stdout, stderr } = run('examples/guild-writs.ts')
     const [ada = '', grace = '', rest = ''] = stdout.split(/^\d\. .*\n/m).slice(1)
 
@@ -75,7 +76,7 @@ describe('an example, run as a program on the built package', () => {
     expect(rest).toMatch(/icing depends on cake\n +0 writs are owed\.\n$/)
   })
 
-  it('guild-retry tells of a retry that happened by itself, and why the rest is as it is', () => {
+  it('guild-retry shows an automatic retry, and why the rest is as it is', () => {
     const { status, stdout, stderr } = run('examples/guild-retry.ts')
 
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
@@ -96,19 +97,19 @@ describe('an example, run as a program on the built package', () => {
 
   it('streams consumes, classifies, retries, parks and replays', () => {
     const { status, stdout, stderr } = run('examples/streams.ts')
-    const [consumed = '', parked = '', replayed = ''] = stdout.split(/^\d\. .*\n/m).slice(1)
+    const [consumed = '', deadLettered = '', replayed = ''] = stdout.split(/^\d\. .*\n/m).slice(1)
 
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(consumed).toMatch(/o-1, attempt 1: done/)
     expect(consumed).toMatch(/o-1, attempt 1: dropped, it was done before/)
     expect(consumed).toMatch(/o-2, attempt 2: again in \d+ ms: the payment service is busy/)
     expect(consumed).toMatch(/o-2, attempt 3: done/)
-    expect(consumed).toMatch(/o-3, attempt 1: parked \(poison\): .* does not match its schema/)
-    expect(consumed).toMatch(/o-4, attempt 1: parked \(poison\): Cannot decode/)
-    expect(consumed).toMatch(/o-5, attempt 1: parked \(invalidForState\)/)
-    expect(consumed).toMatch(/o-6, attempt 3: parked \(retryable\): the warehouse is down/)
-    expect(consumed).toMatch(/2 done, 1 dropped, 4 tries that failed, 4 parked\./)
-    expect(parked).toMatch(/^ +6 +retryable +3 attempts +Error$/m)
+    expect(consumed).toMatch(/o-3, attempt 1: dead-lettered \(poison\): .* does not match its schema/)
+    expect(consumed).toMatch(/o-4, attempt 1: dead-lettered \(poison\): Cannot decode/)
+    expect(consumed).toMatch(/o-5, attempt 1: dead-lettered \(invalidForState\)/)
+    expect(consumed).toMatch(/o-6, attempt 3: dead-lettered \(retryable\): the warehouse is down/)
+    expect(consumed).toMatch(/2 done, 1 dropped, 4 tries that failed, 4 dead-lettered\./)
+    expect(deadLettered).toMatch(/^ +6 +retryable +3 attempts +Error$/m)
     expect(replayed).toMatch(/o-6, attempt 1: done/)
     expect(replayed).toMatch(/3 are left for a person: (poison|invalid_for_state|, )+\.\n$/)
   })

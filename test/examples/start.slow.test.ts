@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { root } from '../../scripts/lib/root.mjs'
 import { typescriptProgram } from '../../scripts/lib/run-typescript.mjs'
 
-/** Each in a folder of its own; side by side, since they mostly wait for leases and for the schedule. */
+/** Each in its own folder; in parallel, since they mostly wait for leases and for the schedule. */
 async function inHome(test: (home: string) => Promise<void>): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'millrace-start-'))
   try {
@@ -78,7 +78,7 @@ function tableOf(stdout: string, heading: string): readonly (readonly string[])[
   return rows.map((row) => row.trim().split(/ {3,}/))
 }
 
-/** Nothing is closed to root, so that root becomes nobody. */
+/** Root may read everything, so root becomes the user nobody. */
 const NOBODY = 65_534
 const somebodyElse = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
 
@@ -118,7 +118,7 @@ function outside(file: string) {
 const launcher = join(root, 'scripts', 'start.mjs')
 
 describe.concurrent('npm start -- --once', () => {
-  it('tells the story, prints what became of everything, and exits 0; the next one begins anew', () =>
+  it('tells the story, prints all outcomes, and exits with 0; the next run starts over', () =>
     inHome(async (home) => {
       const { code, stdout } = await run(home, process.execPath, [launcher, '--once'])
 
@@ -130,7 +130,7 @@ describe.concurrent('npm start -- --once', () => {
         /failed +order\/Ada\/charge +attempt 2: .* \(retryable by rule "http-503": will be tried again\)$/m,
       )
       expect(stdout).toMatch(/done +order\/Ada\/charge +on attempt 3$/m)
-      expect(stdout).toMatch(/parked +order\/Grace\/label +attempt 1: .* \(poison by rule "explicit": never again\)$/m)
+      expect(stdout).toMatch(/dead +order\/Grace\/label +attempt 1: .* \(poison by rule "explicit": never again\)$/m)
       expect(stdout).toMatch(/reopened +rye loaf .*\n(.*\n)*.*completed +rye loaf$/m)
       expect(tableOf(stdout, 'What became of the work')).toEqual([
         ...TYPES,
@@ -142,7 +142,7 @@ describe.concurrent('npm start -- --once', () => {
         ['Grace', '15.00', '3 × wheat, 4 × pretzel'],
         ['Barbara', '8.00', '1 × rye, 1 × wheat'],
       ])
-      expect(tableOf(stdout, 'Parked')).toEqual([
+      expect(tableOf(stdout, 'Dead')).toEqual([
         ['order/Grace/label', 'poison', '1', 'PoisonError: there is no street "Nowhere 0"'],
       ])
       expect(tableOf(stdout, 'What the guild owed').map((row) => row.slice(0, 3))).toEqual([
@@ -188,8 +188,8 @@ describe('a place where no folder can be', () => {
   })
 })
 
-describe('a run that somebody else has begun', () => {
-  // A clone below /root can be read by nobody else.
+describe('a run that another process has begun', () => {
+  // Other users cannot read a clone below /root.
   const canRead = spawnSync('test', ['-r', join(root, 'examples', 'start.ts')], somebodyElse).status === 0
 
   it.skipIf(!canRead)('is left alone, in words', () => {
@@ -284,13 +284,13 @@ describe.concurrent('npm start', () => {
   it.skipIf(process.platform !== 'linux')('on a terminal ends in the live overview, which q ends', () =>
     inHome(async (home) => {
       const { command, args } = typescriptProgram('examples/start.ts')
-      // `script` gives it a terminal of its own, with a size.
+      // `script` gives it its own terminal, with a size.
       const line = ['stty cols 120 rows 40;', command, ...args].join(' ')
       const isShown = (text: string) => text.split(`${ESCAPE}[?1049h`)[1]?.includes('feed-sourdough') === true
       const { code, stdout } = await run(
         home,
         'script',
-        // Whoever runs the tests may have said that there are no colours.
+        // The environment of the tests may turn colours off.
         ['-qec', `unset CI NO_COLOR NODE_DISABLE_COLORS; export TERM=xterm-256color; ${line}`, '/dev/null'],
         onceThat(isShown, (child) => child.stdin?.write('q')),
       )

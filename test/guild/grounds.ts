@@ -12,9 +12,9 @@ import {
   type StacksBackend,
   sqliteStacks,
 } from 'millrace/guild/stacks'
-import type { Clock } from '../../src/core/clock.js'
+import type { Clock } from '../../src/core/time/clock.js'
 
-/** A place for documents that guilds can stand on: several guilds on one are like several processes of a fleet. */
+/** A place for documents that guilds can run on: several guilds on one are like several processes of a fleet. */
 export interface Ground {
   /** A new backend on the same documents. */
   backend(): StacksBackend
@@ -36,7 +36,7 @@ export const onMemory: GroundKind = {
   },
 }
 
-/** Documents in an SQLite file of their own. */
+/** Documents in their own SQLite file. */
 export const onSqlite: GroundKind = {
   name: 'SQLite',
   async open() {
@@ -51,7 +51,7 @@ export const onSqlite: GroundKind = {
 
 let grounds = 0
 
-/** Documents in a PostgreSQL server that the test has started, each ground in a schema of its own. */
+/** Documents in a PostgreSQL server that the test has started, each ground in its own schema. */
 export function onPostgres(connectionString: () => string): GroundKind {
   return {
     name: 'PostgreSQL',

@@ -5,7 +5,7 @@ import { root } from '../../scripts/lib/root.mjs'
 
 /**
  * What the guild is to do is numbered: scenarios 1 to 43, and nineteen weaknesses of the system that it follows and that are not to
- * come back. Titles of tests begin with the numbers that they show.
+ * come back. A comment above each test has the numbers that it shows.
  */
 const SUITES: readonly {
   readonly numbers: readonly [number, number]
@@ -40,97 +40,94 @@ const fault = (file: string, title: string) => [`test/mutants/guild/${file}-faul
 /** Each weakness, and the tests and planted faults that would notice it: a file, and a piece of a title in it. */
 const WEAKNESSES: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
   'W1 a shared transaction variable': [
-    clause('transaction', 'S18: unrelated transactions never share anything'),
+    clause('transaction', 'unrelated transactions never share anything'),
     fault('stacks', 'all callers share the transaction that is going on'),
   ],
   'W2 post-commit delivery in memory only': [
-    clause('durable', 'a durable watcher is told after a restart what it missed'),
-    ['test/guild/clockworks-retry/killed-anywhere.slow.test.ts', '43: killed after any call to the store'],
-    fault('spider', 'the retry hears of a stuck writ in the process that wrote it, or never'),
+    clause('durable', 'a durable watcher gets the events it missed after a restart'),
+    ['test/guild/clockworks-retry/killed-anywhere.slow.test.ts', 'killed after any call to the store'],
+    fault('spider', 'the retry is notified of a stuck writ in the process that wrote it, or never'),
     fault('stacks', 'progress is stored before the handler has run'),
   ],
   'W3 an error after the commit resets transactions, and one counter for all chains': [
-    clause('capture', 'S16: a chain that is too long stops only itself'),
-    clause('capture', 'S11: a phase-2 failure changes nothing and is reported'),
+    clause('capture', 'a chain that is too long stops only itself'),
+    clause('capture', 'a phase-2 failure changes nothing and is reported'),
     clause('capture', 'phase-2 batches of concurrent transactions run in commit order'),
   ],
   'W4 check, then write': [
-    rule('W4, W15: crawls at once'),
-    ['test/guild/clerk/clerk-suite.ts', 'one step wins when several are tried at once'],
+    rule('concurrent crawls'),
+    ['test/guild/clerk/clerk-suite.ts', 'one step wins when several are tried at the same time'],
     fault('clerk', 'a writ is checked in one transaction and written in another'),
   ],
   'W5 stale snapshots are written back': [
-    rule('W5: what comes back after a cancel'),
-    fault('spider', 'a result is recorded whoever holds the engine now'),
+    rule('what comes back after a cancel'),
+    fault('spider', 'a result is recorded whichever process holds the engine now'),
   ],
   'W6 stuck and its reason in two steps': [
-    rule('W6: a gate that makes a writ stuck'),
+    rule('a gate that makes a writ stuck'),
     fault('spider', 'the reason is written after the commit that says stuck'),
   ],
   'W7 grafts and prior blocks in memory': [
-    rule('W7: grafts of two engines'),
+    rule('grafts of two engines'),
     fault('spider', 'a graft replaces the one that waits'),
   ],
-  'W8 a crash leaves an engine running for ever': [
-    rule('W8: a process that dies in a run'),
-    ['test/guild/spider/autonomy.test.ts', 'runs an engine again whose item was lost'],
+  'W8 a crash leaves an engine running forever': [
+    rule('a process that dies in a run'),
+    ['test/guild/spider/work-runner.test.ts', 'runs an engine again whose item was lost'],
     ['test/guild/spider/given-back.test.ts', 'gives it back, which is no death'],
   ],
-  'W9 templates are interpreted twice': [rule('W9: text of the writ'), fault('spider', 'text of the writ is compiled')],
+  'W9 templates are interpreted twice': [rule('text of the writ'), fault('spider', 'text of the writ is compiled')],
   'W9 cascades of one hop': [
     ['test/guild/clerk/clerk-suite.ts', 'walk the shortest legal path'],
     fault('clerk', 'a cascade takes one step, legal or not'),
   ],
-  'W9 an old rig ends its writ': [
-    rule('W9: cancelling an old rig'),
-    fault('spider', 'any rig of a writ speaks for it'),
-  ],
-  'W9 a failed blocker holds for ever': [
-    rule('W6: a gate that makes a writ stuck'),
-    fault('spider', 'a removed link frees nobody'),
+  'W9 an old rig ends its writ': [rule('cancelling an old rig'), fault('spider', 'any rig of a writ speaks for it')],
+  'W9 a failed blocker holds forever': [
+    rule('a gate that makes a writ stuck'),
+    fault('spider', 'a removed link frees no writ'),
   ],
   'W9 names of tables collide': [clause('document', 'declaring a book again changes nothing, and names never collide')],
   'W9 sessions are needed and not required': [
-    rule('W9: without a provider of sessions'),
+    rule('without a provider of sessions'),
     fault('spider', 'sessions are needed by all'),
   ],
   'W9 a stale retry flag': [
-    rule('W9: a writ that a person sticks'),
+    rule('a writ that a person sticks'),
     fault('spider', 'the flag is left in place when the next rig is spawned'),
   ],
   'W10 every crawl scans everything': [
-    ['test/guild/spider/scale.slow.test.ts', 'W10, W12: '],
-    cost('W10: is the same'),
+    ['test/guild/spider/scale.slow.test.ts', 'a crawl reads only what it acts on'],
+    cost('is the same'),
     fault('spider', 'a crawl reads all writs that may have a rig'),
   ],
-  'W11 whole rigs are rewritten': [cost('W11: rewrites'), fault('spider', 'a step rewrites every engine of its rig')],
-  'W12 ten old writs stop all younger ones': [rule('W12: a dozen old writs')],
-  'W13 memory clones the store': [cost('W13: a transaction in memory')],
-  'W14 circles are searched for by every crawl': [
-    cost('W14: does not follow'),
+  'W11 whole rigs are rewritten': [cost('rewrites'), fault('spider', 'a step rewrites every engine of its rig')],
+  'W12 ten old writs stop all younger ones': [rule('a dozen old writs')],
+  'W13 memory clones the store': [cost('a transaction in memory')],
+  'W14 every crawl searches for cycles': [
+    cost('does not follow'),
     fault('spider', 'a writ that is linked stays in the line'),
   ],
   'W15 no claims': [
-    rule('W4, W15: crawls at once'),
-    ['test/guild/spider/scenarios.ts', 'W15: crawls that meet at one engine'],
-    fault('spider', 'whoever found an engine ready runs it'),
+    rule('concurrent crawls'),
+    ['test/guild/spider/scenarios.ts', 'crawls that meet at one engine'],
+    fault('spider', 'every process that found an engine ready runs it'),
     ['test/guild/spider/fleet.server.test.ts', 'no engine meets itself'],
-    fault('spider', 'whoever found a writ ready gives it a rig'),
+    fault('spider', 'every process that found a writ ready gives it a rig'),
   ],
   'W16 a process sees its own changes only': [
-    clause('durable', 'a durable watcher hears of writes of other processes at once'),
+    clause('durable', 'a durable watcher gets writes of other processes immediately'),
     clause('capture', 'processes with different phase-1 watchers do not write side by side'),
     fault('stacks', 'places in the outbox are given out of the order of commits'),
   ],
   'W17 the configuration is written without a lock': [
-    ['test/guild/host/config-lock.slow.test.ts', 'W17 no process loses what it wrote'],
+    ['test/guild/host/config-lock.slow.test.ts', 'no process loses what it wrote'],
     fault('clerk', 'a write of the configuration takes no notice of others'),
   ],
-  'W18 a cap that is reached in silence': [rule('W18: it says what it decided')],
+  'W18 a cap that is reached in silence': [rule('it says what it decided')],
   'W19 the documents disagree: what is missing, which id, whose transaction': [
-    ['test/guild/host/scenarios.test.ts', '2: leaves out what needs something missing'],
+    ['test/guild/host/scenarios.test.ts', 'leaves out what needs something missing'],
     ['test/guild/host/plugin-id.test.ts', 'describe('],
-    clause('transaction', 'S18: unrelated transactions never share anything'),
+    clause('transaction', 'unrelated transactions never share anything'),
   ],
 }
 
@@ -144,9 +141,9 @@ const STORES = {
 describe('every scenario of the guild', () => {
   for (const { numbers, in: files, runs } of SUITES) {
     const [from, to] = numbers
-    it(`${from} to ${to} is the title of a test`, () => {
-      const titles = files.map(textOf).join('\n')
-      const missing = range(from, to).filter((n) => !new RegExp(`['"\`]S?${n}: `).test(titles))
+    it(`${from} to ${to} is noted above a test`, () => {
+      const texts = files.map(textOf).join('\n')
+      const missing = range(from, to).filter((n) => !new RegExp(`^\\s*// (?:.*[ ,])?S?${n}(?:,| |$)`, 'm').test(texts))
       expect(missing).toEqual([])
     })
 

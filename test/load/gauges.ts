@@ -20,7 +20,7 @@ export interface Costs {
   readonly rssMb: number
 }
 
-/** What a process costs while it works: how long its event loop stood still, and how much memory it took. */
+/** What a process costs while it works: how long its event loop stalled, and how much memory it took. */
 export class Gauges {
   readonly #delays: IntervalHistogram = monitorEventLoopDelay({ resolution: STALL_EVERY_MS })
   #timers: NodeJS.Timeout[] = []
@@ -39,7 +39,7 @@ export class Gauges {
   #stallMs = 0
   #dueAt = 0
   #waitedMs = 0
-  #lookedAt = 0
+  #sampledAt = 0
 
   async begin(): Promise<void> {
     // What was needed to prepare the load is not part of it.
@@ -47,12 +47,12 @@ export class Gauges {
     this.#heapBefore = process.memoryUsage().heapUsed
     this.#collections.observe({ entryTypes: ['gc'] })
     this.#delays.enable()
-    // It counts from its second look on: a load that stops the loop before would go unseen.
+    // It counts from its second sample on: a load that stops the loop before would go unseen.
     await sleep(4 * STALL_EVERY_MS)
-    // A probe of its own: what a timer of the application would have felt.
+    // A separate probe: what a timer of the application would have felt.
     this.#dueAt = performance.now() + STALL_EVERY_MS
     this.#waitedMs = waitedMs()
-    this.#timers = [setInterval(() => this.#turned(), STALL_EVERY_MS), setInterval(() => this.look(), HEAP_EVERY_MS)]
+    this.#timers = [setInterval(() => this.#turned(), STALL_EVERY_MS), setInterval(() => this.sample(), HEAP_EVERY_MS)]
   }
 
   async end(): Promise<Costs> {
@@ -73,10 +73,10 @@ export class Gauges {
   }
 
   /** Called also by what happens while no timer can fire. */
-  look(): void {
+  sample(): void {
     const now = performance.now()
-    if (now - this.#lookedAt < HEAP_EVERY_MS / 2) return
-    this.#lookedAt = now
+    if (now - this.#sampledAt < HEAP_EVERY_MS / 2) return
+    this.#sampledAt = now
     const { heapUsed, rss } = process.memoryUsage()
     this.#heap = Math.max(this.#heap, heapUsed)
     this.#rss = Math.max(this.#rss, rss)

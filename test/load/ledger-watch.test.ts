@@ -2,7 +2,7 @@ import { FakeClock } from 'millrace/testing'
 import { describe, expect, it } from 'vitest'
 import { memoryBackend } from '../../src/index.js'
 import { ledgerOn } from '../backends/ledger-on.js'
-import { ask, enqueue, finish, item, park } from '../backends/settlements.js'
+import { ask, deadLetter, enqueue, finish, item } from '../backends/settlements.js'
 import { wrapLedger } from '../support/wrap-ledger.js'
 import { LedgerWatch } from './ledger-watch.js'
 
@@ -28,11 +28,11 @@ describe('the watch between engine and ledger', () => {
     expect(watch).toMatchObject({ mostHeld: 2, done: 1, lapses: 0, stale: 0 })
   })
 
-  it('tells successes from the dead', async () => {
+  it('counts successes and dead items separately', async () => {
     const { watch, ledger, claim } = await watched()
     const [first, second, third] = await claim(3)
     const all = watch.reach(3, 60_000)
-    await ledger.commit([finish(first!), park(second!), finish(third!)])
+    await ledger.commit([finish(first!), deadLetter(second!), finish(third!)])
 
     expect(await all).toBe(true)
     expect(watch).toMatchObject({ mostHeld: 3, done: 2, dead: { exhausted: 1 }, ended: 3 })

@@ -73,8 +73,8 @@ export class LedgerWatch {
     // The reply to an earlier commit may have been lost; it counts once.
     if (!isOurs) return
     for (const effect of effects) {
-      if (effect.do === 'finish') this.done += 1
-      else if (effect.do === 'park') this.dead[effect.ending] = (this.dead[effect.ending] ?? 0) + 1
+      if (effect.do === 'complete') this.done += 1
+      else if (effect.do === 'deadLetter') this.dead[effect.ending] = (this.dead[effect.ending] ?? 0) + 1
       else continue
       this.lastAt = performance.now()
     }

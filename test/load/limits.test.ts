@@ -7,9 +7,9 @@ const load = loadOf('drain', 1, { items: 100 })
 const sound: LoadReport = {
   expected: 100,
   done: 100,
-  doneOnRecord: 100,
+  doneStored: 100,
   dead: {},
-  deadOnRecord: 0,
+  deadStored: 0,
   secondRuns: 0,
   lapses: 0,
   stale: 0,
@@ -23,7 +23,7 @@ const sound: LoadReport = {
   running: 32,
   ms: 1_000,
   perSecond: 100,
-  facts: { heardMs: 3, stopMs: 10 },
+  facts: { sigtermMs: 3, stopMs: 10 },
   broken: [],
 }
 
@@ -33,22 +33,22 @@ describe('the limits of a run under load', () => {
   })
 
   it.each<[string, Partial<LoadReport>]>([
-    ['40 of 100 items did not end', { done: 60, doneOnRecord: 60 }],
-    ['2 items ended dead {"crashed":2}', { done: 98, doneOnRecord: 98, dead: { crashed: 2 }, deadOnRecord: 2 }],
-    // Another process may have parked them.
-    ['2 items ended dead {}', { deadOnRecord: 2 }],
-    ['100 items were settled as success, and the backend has 99', { doneOnRecord: 99 }],
-    ['100 items were settled as success, and the backend has 101', { doneOnRecord: 101 }],
+    ['40 of 100 items did not end', { done: 60, doneStored: 60 }],
+    ['2 items ended dead {"crashed":2}', { done: 98, doneStored: 98, dead: { crashed: 2 }, deadStored: 2 }],
+    // Another process may have dead-lettered them.
+    ['2 items ended dead {}', { deadStored: 2 }],
+    ['100 items were settled as success, and the backend has 99', { doneStored: 99 }],
+    ['100 items were settled as success, and the backend has 101', { doneStored: 101 }],
     ['1 second runs', { secondRuns: 1 }],
     ['1 leases lapsed', { lapses: 1 }],
     ['1 outcomes came too late', { stale: 1 }],
     ['3 calls of onError {"commit BUFFER_FULL":3}', { errors: { 'commit BUFFER_FULL': 3 } }],
-    ['the event loop stood still for 251 ms, limit 250', { stallMs: 251 }],
+    ['the event loop stalled for 251 ms, limit 250', { stallMs: 251 }],
     ['of the heap were alive: 257 MB, limit 256', { liveMb: 257 }],
-    ['items held at once: 5001, limit 5000', { held: 5_001 }],
-    ['SIGTERM was heard after 1001 ms, limit 1000', { facts: { heardMs: 1_001 } }],
+    ['items held at the same time: 5001, limit 5000', { held: 5_001 }],
+    ['SIGTERM was handled after 1001 ms, limit 1000', { facts: { sigtermMs: 1_001 } }],
     ['stop() took 6501 ms, limit 6500', { facts: { stopMs: 6_501 } }],
-    ['a promise of its own', { broken: ['a promise of its own'] }],
+    ['a promise of the scenario', { broken: ['a promise of the scenario'] }],
   ])('are broken: %s', (fault, seen) => {
     expect(brokenLimits({ ...sound, ...seen }, 'postgres', load)).toEqual([fault])
   })
@@ -57,8 +57,8 @@ describe('the limits of a run under load', () => {
     const onMemory = (seen: Partial<LoadReport>, items = load.items) =>
       brokenLimits({ ...sound, ...seen }, 'memory', { ...load, items })
 
-    expect(onMemory({ doneOnRecord: 10 })).toEqual([])
-    expect(onMemory({ doneOnRecord: 101 })).toHaveLength(1)
+    expect(onMemory({ doneStored: 10 })).toEqual([])
+    expect(onMemory({ doneStored: 101 })).toHaveLength(1)
     expect(onMemory({ liveMb: 498 }, 100_000)).toEqual([])
     expect(onMemory({ liveMb: 508 }, 100_000)).toHaveLength(1)
     expect(onMemory({ liveMb: 508 }, 0)).toEqual([])

@@ -1,7 +1,7 @@
 import type { Costs } from './gauges.js'
 import type { Load, LoadBackend, Play, ScenarioName } from './scenarios.js'
 
-/** What a worker process is told to play. */
+/** What a worker process is to play. */
 export interface Order {
   readonly backend: LoadBackend
   readonly scenario: ScenarioName
@@ -22,10 +22,10 @@ export interface LoadReport extends Costs {
   /** Ended as success, by the replies that the engine got. */
   readonly done: number
   /** Ended as success, by the backend's own record afterwards. */
-  readonly doneOnRecord: number
+  readonly doneStored: number
   /** Ended dead, by ending. */
   readonly dead: Readonly<Record<string, number>>
-  readonly deadOnRecord: number
+  readonly deadStored: number
   /** Runs of an item that had been started before. */
   readonly secondRuns: number
   /** Items that were handed out again because their lease had run out. */
@@ -36,11 +36,11 @@ export interface LoadReport extends Costs {
   readonly errors: Readonly<Record<string, number>>
   /** Most items that were claimed and not settled. */
   readonly held: number
-  /** Most handlers that ran at once. */
+  /** Most handlers that ran at the same time. */
   readonly running: number
   readonly ms: number
   readonly perSecond: number
-  /** What else the scenario has to tell. */
+  /** What else the scenario reports. */
   readonly facts: Readonly<Record<string, number | string>>
   /** Promises that the scenario itself saw broken. */
   readonly broken: readonly string[]
@@ -50,5 +50,5 @@ export interface LoadReport extends Costs {
 export type Word =
   | { readonly is: 'begun' }
   /** SIGTERM has reached a listener. */
-  | { readonly is: 'heard' }
+  | { readonly is: 'terminating' }
   | { readonly is: 'report'; readonly report: LoadReport }

@@ -9,7 +9,7 @@ describe('the count of runs', () => {
     expect(runs).toMatchObject({ started: 5, secondRuns: 2 })
   })
 
-  it('knows what has ended, and how many ran at once', () => {
+  it('knows what has ended, and how many ran at the same time', () => {
     const runs = new RunCount()
     runs.start(0)
     runs.start(1)
@@ -20,7 +20,7 @@ describe('the count of runs', () => {
     expect([0, 1, 5_000, 90_000].map((n) => runs.hasEnded(n))).toEqual([false, true, false, false])
   })
 
-  it('tells when so many have begun', async () => {
+  it('resolves when so many have begun', async () => {
     const runs = new RunCount()
     let isReached = false
     const reached = runs.mark(2).then(() => {

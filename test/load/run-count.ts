@@ -14,7 +14,7 @@ export class RunCount {
     if (this.#starts[n]! < 255) this.#starts[n]! += 1
     this.started += 1
     this.mostAtOnce = Math.max(this.mostAtOnce, this.started - this.ended)
-    if (this.#marks.length > 0) this.#tell()
+    if (this.#marks.length > 0) this.#resolveMarks()
   }
 
   end(n: number): void {
@@ -30,11 +30,11 @@ export class RunCount {
   mark(at: number): Promise<void> {
     return new Promise((reached) => {
       this.#marks.push({ at, reached })
-      this.#tell()
+      this.#resolveMarks()
     })
   }
 
-  #tell(): void {
+  #resolveMarks(): void {
     for (const { reached } of this.#marks.filter(({ at }) => at <= this.started)) reached()
     this.#marks = this.#marks.filter(({ at }) => at > this.started)
   }

@@ -21,7 +21,7 @@ export interface LoadRun {
 }
 
 export interface LoadResult {
-  /** Undefined: the worker died or hung, and could tell nothing. */
+  /** Undefined: the worker died or hung, and could report nothing. */
   readonly report: LoadReport | undefined
   /** The limits that were broken, in words. */
   readonly broken: readonly string[]
@@ -30,8 +30,8 @@ export interface LoadResult {
 const PREPARE_MS = 600_000
 /** After its own deadline a worker stops, and asks the backend what it has. */
 const SETTLE_MS = 60_000
-/** A worker that hears no SIGTERM for so long never will. */
-const DEAF_MS = 10_000
+/** A worker that has not handled SIGTERM for so long never will. */
+const SIGTERM_MS = 10_000
 const LAST_WORDS = 1_500
 
 /** Where a scenario is played: one private server, or one folder, for any number of runs. */
@@ -49,7 +49,7 @@ export class Ground {
     return new Ground(backend, await start?.())
   }
 
-  /** Plays one scenario from an empty backend, in a process of its own. */
+  /** Plays one scenario from an empty backend, in a separate process. */
   async play(run: Omit<LoadRun, 'backend'>): Promise<LoadResult> {
     const { backend } = this
     await this.#server?.flush()
@@ -96,23 +96,24 @@ async function playInAProcess(order: Order): Promise<Played> {
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     said = (said + text).slice(-LAST_WORDS)
   })
-  const ear = new Ear(child, order)
+  const channel = new WorkerChannel(child, order)
   const code = await new Promise<string>((resolve) =>
     child.once('exit', (number, signal) => resolve(String(number ?? signal))),
   )
-  ear.close()
-  if (ear.report === undefined || code !== '0') ear.faults.push(`the worker ended with ${code}: ${said.trim()}`)
-  const { report, heardMs, faults } = ear
+  channel.close()
+  if (channel.report === undefined || code !== '0') channel.faults.push(`the worker ended with ${code}: ${said.trim()}`)
+  const { report, sigtermMs, faults } = channel
   return {
-    report: report === undefined || heardMs === undefined ? report : { ...report, facts: { heardMs, ...report.facts } },
+    report:
+      report === undefined || sigtermMs === undefined ? report : { ...report, facts: { sigtermMs, ...report.facts } },
     faults,
   }
 }
 
-/** Hears what a worker says, tells an endless one to stop, and ends one that says nothing any more. */
-class Ear {
+/** Receives what a worker sends, stops an endless one, and kills one that sends nothing any more. */
+class WorkerChannel {
   report: LoadReport | undefined
-  heardMs: number | undefined
+  sigtermMs: number | undefined
   readonly faults: string[] = []
   readonly #child: ChildProcess
   #timers: NodeJS.Timeout[] = []
@@ -121,20 +122,20 @@ class Ear {
     this.#child = child
     const ms = load.seconds * 1_000
     this.#give(PREPARE_MS, 'it was not ready')
-    let toldAt = 0
+    let signalledAt = 0
     child.on('message', (word: Word) => {
       switch (word.is) {
         case 'begun':
           this.#give(ms + SETTLE_MS, 'it did not end')
           if (play === 'chain')
             this.#after(ms, () => {
-              toldAt = performance.now()
+              signalledAt = performance.now()
               child.kill('SIGTERM')
-              this.#give(DEAF_MS, 'it did not hear SIGTERM')
+              this.#give(SIGTERM_MS, 'it did not handle SIGTERM')
             })
           break
-        case 'heard':
-          this.heardMs = Math.round(performance.now() - toldAt)
+        case 'terminating':
+          this.sigtermMs = Math.round(performance.now() - signalledAt)
           this.#give(SETTLE_MS, 'stop() did not end')
           break
         case 'report':

@@ -6,11 +6,11 @@ export interface Load {
   readonly items: number
   readonly inputBytes: number
   readonly resultBytes: number
-  /** How long a handler takes; 0 answers at once. */
+  /** How long a handler takes; 0 answers immediately. */
   readonly handlerMs: number
   /** The option of `createWork`; undefined leaves its default. */
   readonly visibility?: number
-  /** Runs everything at once, by `unlimitedDoer()`, instead of with the defaults. */
+  /** Runs everything concurrently, by `unlimitedDoer()`, instead of with the defaults. */
   readonly isUnlimited: boolean
   /** What each item costs in the heap by itself, on any backend: a handler that runs, a handle that the caller asked for. */
   readonly heapBytes: number

@@ -7,7 +7,7 @@ const CHILDREN_AND_PARENT = 4
 
 /** The scenarios of `npm run load`, small enough for every run of the tests, with the same limits. */
 export function describeLoad(backend: LoadBackend): void {
-  describe(`a worker on ${backend} that has more to do than it can do at once`, () => {
+  describe(`a worker on ${backend} that has more work than it can run concurrently`, () => {
     let ground: Ground
     beforeAll(async () => {
       ground = await Ground.open(backend)
@@ -43,7 +43,7 @@ export function describeLoad(backend: LoadBackend): void {
       expect(await play('parents', { items: 100 })).toMatchObject({ done: 100 * CHILDREN_AND_PARENT })
     })
 
-    it('hears SIGTERM beside a chain that has no end', async () => {
+    it('handles SIGTERM beside a chain that has no end', async () => {
       const { done, facts } = await play('chain', { seconds: 2 })
       expect(facts).toMatchObject({ pauses: 2 })
       expect(done).toBeGreaterThan(2)

@@ -53,7 +53,7 @@ export class Stage {
 
   private constructor(order: Order, backend: Closable, direct: Closable) {
     this.load = order.load
-    this.watch = new LedgerWatch(() => this.#gauges.look())
+    this.watch = new LedgerWatch(() => this.#gauges.sample())
     this.#backend = backend
     this.#direct = direct
     this.#watched = wrapLedger(backend, (ledger) => {
@@ -120,7 +120,7 @@ export class Stage {
     await this.watch.reach(count, this.load.seconds * 1_000)
   }
 
-  /** Stops a system, and says how long that took. One that hangs is told of, and does not keep the report from being made. */
+  /** Stops a system, and says how long that took. One that hangs is reported, and does not keep the report from being made. */
   async stop(w: WorkSystem): Promise<number> {
     const stopAt = performance.now()
     const isOver = await Promise.race([w.stop().then(() => true), sleep(STOP_PATIENCE_MS, false, { ref: false })])
@@ -133,7 +133,7 @@ export class Stage {
     const done: boolean[] = []
     for (let from = 0; from < ids.length; from += READ_ITEMS) {
       const views = await this.#ledger.read(ids.slice(from, from + READ_ITEMS))
-      for (const view of views) done.push(view?.status === 'success')
+      for (const view of views) done.push(view?.status === 'completed')
     }
     return done
   }
@@ -146,7 +146,7 @@ export class Stage {
     return byState
   }
 
-  /** Ends the measurement and asks the backend what it has on record. */
+  /** Ends the measurement and asks the backend what it has stored. */
   async report({ expected, facts = {}, broken = [] }: Outcome): Promise<LoadReport> {
     const { watch, runs } = this
     const ms = Math.round((watch.lastAt || performance.now()) - this.#beganAt)
@@ -155,9 +155,9 @@ export class Stage {
     return {
       expected,
       done: watch.done,
-      doneOnRecord: counts['completed'] ?? 0,
+      doneStored: counts['completed'] ?? 0,
       dead: watch.dead,
-      deadOnRecord: (counts['dead'] ?? 0) + (counts['cancelled'] ?? 0),
+      deadStored: (counts['dead'] ?? 0) + (counts['cancelled'] ?? 0),
       secondRuns: runs.secondRuns,
       lapses: watch.lapses,
       stale: watch.stale,
@@ -182,7 +182,7 @@ export class Stage {
   }
 }
 
-/** The code of an error, or what else tells it from others. */
+/** The code of an error, or its name. */
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return (error as { readonly code?: string }).code ?? error.name

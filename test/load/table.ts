@@ -21,7 +21,7 @@ const [FIRST, WIDTH] = [28, 9]
 
 export const HEADER = ''.padEnd(FIRST) + COLUMNS.map((name) => name.padStart(WIDTH)).join('')
 
-/** One run as a row, and below it what else it told and which limits it broke. */
+/** One run as a row, and below it what else it reported and which limits it broke. */
 export function rowOf(backend: LoadBackend, scenario: ScenarioName, { report, broken }: LoadResult): string {
   const sum = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((a, b) => a + b, 0)
   const values =

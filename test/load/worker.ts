@@ -1,4 +1,4 @@
-// The worker process of `npm run load`: plays one scenario on one backend, and tells what it saw to the process that started it.
+// The worker process of `npm run load`: plays one scenario on one backend, and reports what it saw to the process that started it.
 import { chain } from './plays/chain.js'
 import { drain } from './plays/drain.js'
 import { enqueueMany } from './plays/enqueue-many.js'
@@ -23,7 +23,7 @@ const PLAYS: Readonly<Record<Play, (stage: Stage) => Promise<Outcome>>> = {
 const order = JSON.parse(process.argv[2]!) as Order
 const stage = await Stage.open(order)
 const report = await stage.report(await PLAYS[order.play](stage))
-// Told before anything is closed: a system that could not be stopped would use what is gone.
+// Reported before anything is closed: a system that could not be stopped would use what is gone.
 await new Promise((resolve) => process.send?.({ is: 'report', report }, undefined, {}, resolve))
 if (report.broken.length === 0) await stage.close()
 process.exit(0)

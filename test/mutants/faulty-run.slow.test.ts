@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { runTests } from './faulty-run.js'
 
 const TESTS = ['test/source/codec-registry.test.ts']
-const FILE = 'src/source/media-type.ts'
+const FILE = 'src/source/message/media-type.ts'
 const FIND = '.trim().toLowerCase()'
 const ONLY = ['a media type']
 
 describe('a run of tests on a source with a fault in it', () => {
   it('shows the test that notices, and runs no other', async () => {
     const { failed, passed, broken } = await runTests(TESTS, ONLY, { file: FILE, find: FIND, replace: '.trim()' })
-    expect(failed).toEqual([expect.stringContaining('is what stands before the parameters')])
+    expect(failed).toEqual([expect.stringContaining('is the part before the parameters')])
     expect({ passed, broken }).toEqual({ passed: [], broken: undefined })
   })
 

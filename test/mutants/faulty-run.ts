@@ -7,7 +7,7 @@ import { root } from '../../scripts/lib/root.mjs'
 
 /** Where a fault is, and what it looks like. */
 export interface Plant {
-  /** A source, from the root: `src/source/chain.ts`. */
+  /** A source, from the root: `src/source/middleware/chain.ts`. */
   readonly file: string
   /** Occurs in it exactly once. */
   readonly find: string
@@ -28,7 +28,7 @@ const CONFIG = fileURLToPath(new URL('./with-fault.config.mjs', import.meta.url)
 export const LIMIT_MS = 300_000
 
 /**
- * Runs test files in a process of their own, on the sources with that fault in them (or, without one, as they are).
+ * Runs test files in their own process, on the sources with that fault in them (or, without one, as they are).
  * `only` are parts of the names of the tests to run; none: all.
  */
 export async function runTests(files: readonly string[], only: readonly string[], plant?: Plant): Promise<TestRun> {
@@ -72,7 +72,7 @@ function broken(why: string): TestRun {
 }
 
 function vitest(args: readonly string[], plant: Plant | undefined): Promise<{ isLate: boolean; output: string }> {
-  // The tests of this process are vitest's too: what it told them about itself must not confuse the inner one.
+  // The tests of this process are vitest's too: its settings for them must not confuse the inner one.
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST$|NODE_ENV$)/.test(name)),
   )

@@ -1,5 +1,6 @@
+import type { Inspect } from '../../src/ports/inspect.js'
 import type { Lease } from '../../src/ports/item.js'
-import type { Inspect, Ledger, Worker } from '../../src/ports/ledger.js'
+import type { Ledger, WorkerRecord } from '../../src/ports/ledger.js'
 import type { CommitResult, Effect, Settlement } from '../../src/ports/settlement.js'
 import type { LedgerClauseName } from '../../src/testing/conformance/clauses.js'
 
@@ -77,43 +78,43 @@ export const ledgerMutants: readonly LedgerMutant[] = [
         const results = await ledger.commit(batch)
         for (const [i, { effects }] of batch.entries())
           if (results[i]?.kind === 'repeated')
-            await ledger.commit([{ guard: { by: 'none' }, effects: effects.filter((e) => e.do === 'closeGroup') }])
+            await ledger.commit([{ guard: { by: 'none' }, effects: effects.filter((e) => e.do === 'leaveGroup') }])
         return results
       },
     }),
   },
   {
     fault: 'final locks nothing: the last contribution wins',
-    caughtBy: 'ledger: the first final contribution wins',
+    caughtBy: 'ledger: the first final group value wins',
     isPlayed: true,
-    of: effects((effect) => (effect.do === 'contribute' ? { ...effect, final: false } : effect)),
+    of: effects((effect) => (effect.do === 'setGroupValue' ? { ...effect, final: false } : effect)),
   },
   {
     fault: 'the expected version is not compared',
-    caughtBy: 'ledger: a contribution folded on an old version conflicts',
+    caughtBy: 'ledger: a group value computed from an old version conflicts',
     isPlayed: true,
     of: effects((effect) => {
-      if (effect.do !== 'contribute') return effect
-      const { expect: _, ...rest } = effect
+      if (effect.do !== 'setGroupValue') return effect
+      const { ifVersion: _, ...rest } = effect
       return rest
     }),
   },
   {
-    fault: 'a member told twice counts twice',
-    caughtBy: 'ledger: a member told twice counts once',
+    fault: 'a member that is reported twice counts twice',
+    caughtBy: 'ledger: a gate counts a member that notifies it twice once',
     isPlayed: true,
     of: (ledger) => {
       const uncounted = new Map<string, string[]>()
       return effects((effect) => {
         if (effect.do === 'openGate') uncounted.set(effect.key, [...effect.members])
-        if (effect.do !== 'tellGate') return effect
+        if (effect.do !== 'notifyGate') return effect
         return { ...effect, member: uncounted.get(effect.key)?.shift() ?? effect.member }
       })(ledger)
     },
   },
   {
     fault: 'members that have finished before the gate opens are not counted',
-    caughtBy: 'ledger: a gate counts members that have already finished',
+    caughtBy: 'ledger: a gate counts members that have already ended',
     isPlayed: true,
     of: (ledger) => {
       const renamed = new Map<string, string>()
@@ -123,14 +124,14 @@ export const ledgerMutants: readonly LedgerMutant[] = [
           for (const member of effect.members) renamed.set(`${effect.key}/${member}`, name(effect.key, member))
           return { ...effect, members: effect.members.map((member) => name(effect.key, member)) }
         }
-        if (effect.do !== 'tellGate') return effect
+        if (effect.do !== 'notifyGate') return effect
         return { ...effect, member: renamed.get(`${effect.key}/${effect.member}`) ?? effect.member }
       })(ledger)
     },
   },
   {
-    fault: 'an impossible gate waits for ever',
-    caughtBy: 'ledger: a gate that cannot be met frees its item at once',
+    fault: 'an impossible gate waits forever',
+    caughtBy: 'ledger: a gate that cannot be met frees its item immediately',
     isPlayed: true,
     of: effects((effect) =>
       effect.do === 'openGate' ? { ...effect, members: [...effect.members, 'nobody', 'no one', 'none'] } : effect,
@@ -140,19 +141,21 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     fault: 'a delay is ignored',
     caughtBy: 'ledger: a delayed item is not claimable before it is due',
     isPlayed: true,
-    of: effects((effect) => (effect.do === 'push' && effect.hold === undefined ? { ...effect, delayMs: 0 } : effect)),
+    of: effects((effect) =>
+      effect.do === 'enqueue' && effect.hold === undefined ? { ...effect, delayMs: 0 } : effect,
+    ),
   },
   {
-    fault: 'a retry comes back at once',
+    fault: 'a retry comes back immediately',
     caughtBy: 'ledger: a retry comes back later, with its new attempt',
     isPlayed: true,
-    of: effects((effect) => (effect.do === 'retryAt' ? { ...effect, delayMs: 0 } : effect)),
+    of: effects((effect) => (effect.do === 'retry' ? { ...effect, delayMs: 0 } : effect)),
   },
   {
     fault: 'a retry forgets its attempt',
     caughtBy: 'ledger: a retry comes back later, with its new attempt',
     isPlayed: true,
-    of: effects((effect) => (effect.do === 'retryAt' ? { ...effect, attempt: 1 } : effect)),
+    of: effects((effect) => (effect.do === 'retry' ? { ...effect, attempt: 1 } : effect)),
   },
   {
     fault: 'a release without a delay gets a new place',
@@ -164,14 +167,14 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     fault: 'priority is ignored',
     caughtBy: 'ledger: claims by priority, then due time, then arrival',
     isPlayed: true,
-    of: effects((effect) => (effect.do === 'push' ? { ...effect, item: { ...effect.item, priority: 0 } } : effect)),
+    of: effects((effect) => (effect.do === 'enqueue' ? { ...effect, item: { ...effect.item, priority: 0 } } : effect)),
   },
   {
     fault: 'a claim takes one more than asked',
     caughtBy: 'ledger: claims never more than asked',
     isPlayed: true,
     of: (ledger) => ({
-      claim: (ask) => ledger.claim({ ...ask, from: ask.from.map(({ queue, max }) => ({ queue, max: max + 1 })) }),
+      claim: (ask) => ledger.claim({ ...ask, queues: ask.queues.map(({ queue, max }) => ({ queue, max: max + 1 })) }),
     }),
   },
   {
@@ -228,12 +231,14 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     of: (ledger) => ({
       commit: async (batch) => {
         const results = await ledger.commit(batch)
-        const born = batch.flatMap(({ effects }) => effects).flatMap((effect) => (effect.do === 'push' ? [effect] : []))
-        for (const { item, queue, heldBy } of born) {
-          if (heldBy === undefined) continue
-          const lease = { id: item.id, queue, token: heldBy.token, fence: 1, until: 0 }
-          const me = { id: heldBy.worker, host: 'h', version: '1', types: [], queues: [] }
-          await ledger.extend([{ lease, running: true }], heldBy.leaseMs, me)
+        const born = batch
+          .flatMap(({ effects }) => effects)
+          .flatMap((effect) => (effect.do === 'enqueue' ? [effect] : []))
+        for (const { item, queue, leasedTo } of born) {
+          if (leasedTo === undefined) continue
+          const lease = { id: item.id, queue, token: leasedTo.token, fence: 1, until: 0 }
+          const me = { id: leasedTo.worker, host: 'h', version: '1', types: [], queues: [] }
+          await ledger.extend([{ lease, running: true }], leasedTo.leaseMs, me)
         }
         return results
       },
@@ -241,7 +246,7 @@ export const ledgerMutants: readonly LedgerMutant[] = [
   },
   {
     fault: 'whatever is leased is shown as running',
-    caughtBy: 'ledger: an item shows what its last heartbeat said of its handler',
+    caughtBy: 'ledger: an item shows whether its handler ran at its last heartbeat',
     isPlayed: true,
     of: (ledger) => ({
       read: async (ids) =>
@@ -287,7 +292,7 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     of: (ledger) => ({
       claim: async (ask) => {
         const replies = []
-        for (const one of ask.from) replies.push(await ledger.claim({ ...ask, from: [one] }))
+        for (const one of ask.queues) replies.push(await ledger.claim({ ...ask, queues: [one] }))
         const last = replies.at(-1) ?? (await ledger.claim(ask))
         const crashed = replies.flatMap((reply) => reply.crashed ?? [])
         return {
@@ -300,13 +305,13 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     }),
   },
   {
-    fault: 'what has no room is looked for among the next few items only',
-    caughtBy: 'ledger: what has no room hides nothing behind it',
+    fault: 'what has room is searched for among the next few items only',
+    caughtBy: 'ledger: an item without room hides nothing behind it',
     of: (ledger) => ({
       claim: async ({ rooms, ...ask }) => {
         const max = 500
         if (rooms === undefined) return ledger.claim(ask)
-        const front = await ledger.claim({ ...ask, from: ask.from.map(({ queue }) => ({ queue, max })) })
+        const front = await ledger.claim({ ...ask, queues: ask.queues.map(({ queue }) => ({ queue, max })) })
         const types = new Map(rooms.flatMap((room) => room.types.map((type) => [type, room.max])))
         const isTaken = ({ envelope }: (typeof front.items)[number]) => (types.get(envelope.type) ?? 0) > 0
         const back = front.items.filter((one) => !isTaken(one))
@@ -324,7 +329,7 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     of: (ledger) => ({
       claim: async (ask) => {
         const reply = await ledger.claim(ask)
-        const max = ask.from.length
+        const max = ask.queues.length
         const rest = await ledger.inspect!.counts()
         const isLeft = rest.some(({ counts }) => (counts.waiting ?? 0) > 0)
         return { ...reply, more: reply.more || (max > 0 && isLeft) }
@@ -333,7 +338,7 @@ export const ledgerMutants: readonly LedgerMutant[] = [
   },
   {
     fault: 'with room for several types, one type comes after the other',
-    caughtBy: 'ledger: what has room comes in the order of claim',
+    caughtBy: 'ledger: items that have room come in the order of claim',
     of: (ledger) => ({
       claim: async (ask) => {
         const reply = await ledger.claim(ask)
@@ -357,7 +362,7 @@ export const ledgerMutants: readonly LedgerMutant[] = [
   },
   {
     fault: 'what has expired waits for room like the rest',
-    caughtBy: 'ledger: what has expired is handed out whatever its type',
+    caughtBy: 'ledger: an expired item is handed out whatever its type',
     isPlayed: true,
     of: (ledger) => ({
       claim: async (ask) => {
@@ -365,7 +370,7 @@ export const ledgerMutants: readonly LedgerMutant[] = [
         if (ask.rooms === undefined) return reply
         const known = ask.rooms.flatMap(({ types, max }) => (max > 0 ? types : []))
         const isLate = ({ envelope: { type, deadline = Infinity } }: (typeof reply.items)[number]) =>
-          deadline < reply.at && !known.includes(type)
+          deadline < reply.now && !known.includes(type)
         const back = reply.items.filter(isLate)
         await ledger.commit(
           back.map(({ lease }) => ({ guard: { by: 'lease', lease }, effects: [{ do: 'release', id: lease.id }] })),
@@ -376,20 +381,20 @@ export const ledgerMutants: readonly LedgerMutant[] = [
   },
   {
     fault: 'what has expired fills the whole claim',
-    caughtBy: 'ledger: what has expired leaves room for live items',
+    caughtBy: 'ledger: expired items leave room for live ones',
     of: (ledger) => ({
       claim: async (ask) => {
         if (ask.rooms === undefined) return ledger.claim(ask)
         // Four times as many expired ones in the place of the others.
-        const from = ask.from.map(({ queue, max }) => ({ queue, max: 4 * max }))
-        const late = await ledger.claim({ ...ask, from, rooms: [] })
+        const from = ask.queues.map(({ queue, max }) => ({ queue, max: 4 * max }))
+        const late = await ledger.claim({ ...ask, queues: from, rooms: [] })
         return late.items.length > 0 ? late : ledger.claim(ask)
       },
     }),
   },
   {
     fault: 'a put-back is counted as a lapse',
-    caughtBy: 'ledger: a put-back spends neither attempt, lapse nor crash',
+    caughtBy: 'ledger: a release spends neither attempt, lapse nor crash',
     isPlayed: true,
     of: (ledger) => {
       const released = new Map<string, number>()
@@ -413,8 +418,8 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     of: (ledger) => ({ extend: (held, leaseMs, me) => ledger.extend(held, leaseMs * 1.5, me) }),
   },
   {
-    fault: 'an extension never hears of a cancel',
-    caughtBy: 'ledger: the holder of a cancelled item hears it with its heartbeat',
+    fault: 'an extension never reports a cancel',
+    caughtBy: 'ledger: a heartbeat tells the holder of an item that it is cancelled',
     isPlayed: true,
     of: (ledger) => ({
       extend: async (held, leaseMs, me) =>
@@ -434,11 +439,11 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     }),
   },
   {
-    fault: 'ended items are kept for ever',
-    caughtBy: 'ledger: what has ended is removed after its time',
+    fault: 'ended items are kept forever',
+    caughtBy: 'ledger: an ended item is removed after its retention',
     isPlayed: true,
     of: effects((effect) =>
-      effect.do === 'finish' || effect.do === 'park' ? { ...effect, keepMs: Number.POSITIVE_INFINITY } : effect,
+      effect.do === 'complete' || effect.do === 'deadLetter' ? { ...effect, keepMs: Number.POSITIVE_INFINITY } : effect,
     ),
   },
   {
@@ -463,11 +468,11 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     }),
   },
   {
-    fault: 'a schedule fires for everybody',
+    fault: 'a schedule fires for every process',
     caughtBy: 'ledger: a schedule fires once',
     isPlayed: true,
     of: insists(({ guard, effects }, { kind }) =>
-      guard.by === 'fire' && kind === 'stale' ? { guard: { by: 'none' }, effects } : undefined,
+      guard.by === 'schedule' && kind === 'stale' ? { guard: { by: 'none' }, effects } : undefined,
     ),
   },
   {
@@ -495,8 +500,8 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     }),
   },
   {
-    fault: 'watchers are not told',
-    caughtBy: 'ledger: who watches later hears too',
+    fault: 'watchers are not notified',
+    caughtBy: 'ledger: a watcher registered later is notified too',
     of: () => ({ watch: async () => undefined }),
   },
   {
@@ -512,7 +517,7 @@ export const ledgerMutants: readonly LedgerMutant[] = [
   },
   {
     fault: 'one item that is too large fails its whole batch',
-    caughtBy: 'ledger: an item that is too large is refused alone',
+    caughtBy: 'ledger: an item that is too large is refused and its neighbours are applied',
     of: (ledger) => ({
       commit: async (batch) => {
         const refused = (await ledger.commit(batch.filter(isLarge))).find(({ kind }) => kind === 'refused')
@@ -521,10 +526,10 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     }),
   },
   {
-    fault: 'fields of the envelope that nobody knows are lost',
+    fault: 'unknown fields of the envelope are lost',
     caughtBy: 'ledger: an enqueued item is claimed with everything it carried',
     of: effects((effect) => {
-      if (effect.do !== 'push') return effect
+      if (effect.do !== 'enqueue') return effect
       const { 'x-unknown': _, ...item } = effect.item
       return { ...effect, item: item as typeof effect.item }
     }),
@@ -574,8 +579,8 @@ export const insightMutants: readonly LedgerMutant[] = [
     of: asked(({ list }) => ({ count: async (query) => (await list({ ...query, limit: 7 })).items.length })),
   },
   {
-    fault: 'what was counted once is counted for ever',
-    caughtBy: 'ledger: what has expired is not counted',
+    fault: 'what was counted once is counted forever',
+    caughtBy: 'ledger: statistics leave expired items out',
     of: asked(({ count }) => {
       const known = new Map<string, number>()
       return {
@@ -589,27 +594,30 @@ export const insightMutants: readonly LedgerMutant[] = [
   },
   {
     fault: 'the window of a flow is ignored',
-    caughtBy: 'ledger: tells what flows',
-    of: asked(({ flow }) => ({ flow: () => flow(1e12) })),
+    caughtBy: 'ledger: reports throughput by queue and type',
+    of: asked(({ throughput }) => ({ throughput: () => throughput(1e12) })),
   },
   {
     fault: 'cancelled items are counted as failed',
-    caughtBy: 'ledger: tells what flows',
-    of: asked(({ flow, list }) => ({
-      flow: async (windowMs) => {
+    caughtBy: 'ledger: reports throughput by queue and type',
+    of: asked(({ throughput, list }) => ({
+      throughput: async (windowMs) => {
         const cancelled = (await list({ state: 'cancelled', limit: 100 })).items.length
-        return (await flow(windowMs)).map((one) => ({ ...one, failed: one.failed > 0 ? one.failed + cancelled : 0 }))
+        return (await throughput(windowMs)).map((one) => ({
+          ...one,
+          failed: one.failed > 0 ? one.failed + cancelled : 0,
+        }))
       },
     })),
   },
   {
     fault: 'the oldest that waits is the first in the order of claim',
-    caughtBy: 'ledger: tells what flows',
-    of: asked(({ flow, list }) => ({
-      flow: async (windowMs) => {
+    caughtBy: 'ledger: reports throughput by queue and type',
+    of: asked(({ throughput, list }) => ({
+      throughput: async (windowMs) => {
         const { items } = await list({ state: 'waiting', limit: 100 })
         const [first] = items.toSorted((a, b) => b.envelope.priority - a.envelope.priority)
-        return (await flow(windowMs)).map((one) =>
+        return (await throughput(windowMs)).map((one) =>
           one.oldestDueAt === undefined || first?.dueAt === undefined ? one : { ...one, oldestDueAt: first.dueAt },
         )
       },
@@ -617,21 +625,21 @@ export const insightMutants: readonly LedgerMutant[] = [
   },
   {
     fault: 'retrying items are in no group of failures',
-    caughtBy: 'ledger: groups failures by what they failed of',
+    caughtBy: 'ledger: groups failures by their fingerprint',
     of: asked(({ failures }) => ({
       failures: async (limit) => (await failures(limit)).map((group) => ({ ...group, retrying: 0 })),
     })),
   },
   {
     fault: 'the smallest groups come first',
-    caughtBy: 'ledger: groups failures by what they failed of',
+    caughtBy: 'ledger: groups failures by their fingerprint',
     of: asked(({ failures }) => ({
       failures: async (limit) => (await failures(1000)).toReversed().slice(0, limit),
     })),
   },
   {
     fault: 'the sample of a group is any of them',
-    caughtBy: 'ledger: groups failures by what they failed of',
+    caughtBy: 'ledger: groups failures by their fingerprint',
     of: asked(({ failures, list }) => ({
       failures: async (limit) =>
         Promise.all(
@@ -645,14 +653,14 @@ export const insightMutants: readonly LedgerMutant[] = [
   },
   {
     fault: 'a ledger sees no strays',
-    caughtBy: 'ledger: finds what nothing will ever put to work',
-    of: asked(() => ({ strays: async () => ({ items: [] }) })),
+    caughtBy: 'ledger: finds stuck items',
+    of: asked(() => ({ stuckItems: async () => ({ items: [] }) })),
   },
   {
     fault: 'what a gate holds is called a stray',
-    caughtBy: 'ledger: finds what nothing will ever put to work',
+    caughtBy: 'ledger: finds stuck items',
     of: asked(({ list }) => ({
-      strays: async ({ limit }) => {
+      stuckItems: async ({ limit }) => {
         const { items } = await list({ limit: 1000 })
         return {
           items: items.filter(({ status, dueAt }) => status === 'pending' && dueAt === undefined).slice(0, limit),
@@ -661,10 +669,10 @@ export const insightMutants: readonly LedgerMutant[] = [
     })),
   },
   {
-    fault: 'the settings of a worker are those that it told first',
-    caughtBy: 'ledger: knows how a worker is set up',
+    fault: 'the settings of a worker are those that it reported first',
+    caughtBy: 'ledger: stores the settings of a worker',
     of: (ledger) => {
-      const first = new Map<string, Worker>()
+      const first = new Map<string, WorkerRecord>()
       return {
         extend: (held, leaseMs, me) => {
           if (!first.has(me.id)) first.set(me.id, me)
@@ -689,11 +697,11 @@ export const insightMutants: readonly LedgerMutant[] = [
   },
   {
     fault: 'a lease that was taken away by a release is thought to have settled',
-    caughtBy: 'ledger: a release takes an item from whoever runs it',
+    caughtBy: 'ledger: a release takes an item from the worker that runs it',
     of: answers((result, { guard }) =>
       guard.by === 'lease' && result.kind === 'stale' ? { kind: 'repeated', id: guard.lease.id } : result,
     ),
   },
 ]
 
-const isLarge = ({ effects }: Settlement) => effects.some((e) => e.do === 'push' && e.item.input.length > 500_000)
+const isLarge = ({ effects }: Settlement) => effects.some((e) => e.do === 'enqueue' && e.item.input.length > 500_000)

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { memoryBackend } from '../../src/backends/memory/index.js'
+import { ownedBy } from '../../src/ports/find-ledger.js'
 import type { Ledger } from '../../src/ports/ledger.js'
-import { ownedBy } from '../../src/ports/native.js'
-import { describeLedger } from '../../src/testing/conformance/index.js'
+import { describeLedger } from '../../src/testing/conformance/describe-ledger.js'
 import { play } from '../backends/ledger-player.js'
 import { step } from '../backends/ledger-steps.js'
 import { collect, failedClauses } from './collect.js'
@@ -27,7 +27,7 @@ describe('a ledger with a fault', () => {
         describeLedger({
           name: 'mutant',
           test,
-          patienceMs: 30,
+          timeoutMs: 30,
           without: ['foreign bodies', 'crash points'],
           open: (clock) => ({ ledger: mutantOf(mutant, clock.now), queue: 'default', other: 'bulk' }),
         }),

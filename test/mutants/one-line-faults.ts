@@ -8,18 +8,18 @@ import { LIMIT_MS, type Plant, runTests, type TestRun } from './faulty-run.js'
 export interface OneLineFault extends Plant {
   /** What is wrong, in words. */
   readonly fault: string
-  /** A test file, and a part of the full name of the test (`S26`) that fails because of the fault. */
+  /** A test file, and a part of the full name of the test that fails because of the fault. */
   readonly caughtBy: { readonly file: string; readonly test: string }
 }
 
 const NOTHING: TestRun = { passed: [], failed: [], broken: undefined }
 
-/** Runs at once. Each is a process of its own, on a machine that may have two cores. */
+/** Runs at the same time. Each is its own process, on a machine that may have two cores. */
 const WIDTH = 2
 
 /**
- * Each fault is a process of its own, and there are many: a run plants every third of them, the same ones in every run, so
- * that `npm test` stays short. `MILLRACE_ALL_FAULTS=1` plants them all; whoever changes a fault or its test runs that.
+ * Each fault is its own process, and there are many: a run plants every third of them, the same ones in every run, so
+ * `npm test` stays short. `MILLRACE_ALL_FAULTS=1` plants them all: use it after a change of a fault or its test.
  */
 const isPlanted = (_: OneLineFault, index: number) =>
   process.env['MILLRACE_ALL_FAULTS'] !== undefined || index % 3 === 0

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { memoryPubSub } from '../../src/backends/memory/pubsub.js'
-import { memoryQueue } from '../../src/backends/memory/queue.js'
+import { memoryQueue } from '../../src/backends/memory/queue/memory-queue.js'
 import { memoryStore } from '../../src/backends/memory/store.js'
 import type { PubSub, PulledWork, Queue, Store } from '../../src/ports/ports.js'
 import type { PubSubClauseName, QueueClauseName, StoreClauseName } from '../../src/testing/conformance/clauses.js'
@@ -83,7 +83,7 @@ const queueMutants: readonly Mutant<Queue, QueueClauseName>[] = [
   },
   {
     fault: 'a put-back goes to the end',
-    caughtBy: 'queue: keeps the order of arrival, and a put-back keeps its place',
+    caughtBy: 'queue: keeps the order of arrival, and a returned body keeps its place',
     of: (queue) => but(queue, { fail: (pulled, delay) => queue.fail(pulled, delay ?? 1) }),
   },
   {
@@ -156,7 +156,7 @@ const storeMutants: readonly Mutant<Store, StoreClauseName>[] = [
   },
   {
     fault: 'increment is a get and a set',
-    caughtBy: 'store: increments at once are all counted',
+    caughtBy: 'store: concurrent increments are all counted',
     of: (store) =>
       but(store, {
         increment: async (key, by, ttl) => {
@@ -172,13 +172,13 @@ const storeMutants: readonly Mutant<Store, StoreClauseName>[] = [
     of: (store) => but(store, { set: (key, value) => store.set(key, value) }),
   },
   {
-    fault: 'a ttl of 0 expires at once',
-    caughtBy: 'store: a ttl of 0 or none means for ever',
+    fault: 'a ttl of 0 expires immediately',
+    caughtBy: 'store: a ttl of 0 or none means forever',
     of: (store) => but(store, { set: (key, value, ttl) => store.set(key, value, ttl === 0 ? 1 : ttl) }),
   },
   {
     fault: 'a refused setIfNotExists still writes the ttl',
-    caughtBy: 'store: setIfNotExists changes nothing where a value is',
+    caughtBy: 'store: setIfNotExists changes nothing when a value exists',
     of: (store) =>
       but(store, {
         setIfNotExists: async (key, value, ttl) => {
@@ -218,7 +218,7 @@ const storeMutants: readonly Mutant<Store, StoreClauseName>[] = [
 const pubsubMutants: readonly Mutant<PubSub, PubSubClauseName>[] = [
   {
     fault: 'a throwing listener makes publish throw',
-    caughtBy: 'pubsub: a listener that throws stops nobody',
+    caughtBy: 'pubsub: a listener that throws does not affect the others',
     of: () => {
       const listeners = new Set<(message: string) => void>()
       return {
@@ -233,8 +233,8 @@ const pubsubMutants: readonly Mutant<PubSub, PubSubClauseName>[] = [
     },
   },
   {
-    fault: 'unsubscribing twice ends a subscription of somebody else',
-    caughtBy: 'pubsub: an unsubscribed listener hears nothing more',
+    fault: 'unsubscribing twice ends the subscription of another',
+    caughtBy: 'pubsub: an unsubscribed listener receives nothing more',
     of: () => {
       const listeners: ((message: string) => void)[] = []
       return {
@@ -252,8 +252,8 @@ const pubsubMutants: readonly Mutant<PubSub, PubSubClauseName>[] = [
     },
   },
   {
-    fault: 'only the first subscriber hears',
-    caughtBy: 'pubsub: every subscriber hears a message, the publisher too',
+    fault: 'only the first subscriber is notified',
+    caughtBy: 'pubsub: every subscriber receives a message, the publisher too',
     of: (pubsub) => {
       let taken = false
       return but(pubsub, {
@@ -288,14 +288,14 @@ describe('a store with a fault', () => {
 describe('a pub/sub with a fault', () => {
   it.each(pubsubMutants)('is caught when $fault', async ({ caughtBy, of }) => {
     const report = await collect((test) =>
-      describePubSub({ name: 'mutant', test, patienceMs: 30, open: () => of(memoryPubSub()) }),
+      describePubSub({ name: 'mutant', test, timeoutMs: 30, open: () => of(memoryPubSub()) }),
     )
     expect(failedClauses(report)).toContain(caughtBy)
   })
 })
 
 describe('a failing clause', () => {
-  it('says which obligation broke, what was found and where to look', async () => {
+  it('says which obligation broke, what was found and where to search', async () => {
     const open = () => ({ ...memoryStore(), setIfNotExists: () => true })
     const report = await collect((test) => describeStore({ name: 'mine', test, open, without: ['compareAndSet'] }))
     const failure = report.failed.find(({ clause }) => clause === 'store: setIfNotExists is won by exactly one')
@@ -306,7 +306,7 @@ describe('a failing clause', () => {
     expect(failure?.error.message).toContain('mine does not keep the clause')
     expect(failure?.error.message).toMatch(/Obligation: K3, K7: of any set of concurrent callers exactly one gets true/)
     expect(failure?.error.message).toMatch(/Found: {6}callers that won: expected 1, got 32/)
-    expect(failure?.error.message).toMatch(/Look at: {4}whether it is one atomic operation/)
+    expect(failure?.error.message).toMatch(/Hint: {7}whether it is one atomic operation/)
     expect(report.skipped).toContain('store: compareAndSet writes only over what was expected (without compareAndSet)')
   })
 })

@@ -4,7 +4,7 @@ import { doors } from '../../scripts/lib/doors.mjs'
 import { root } from '../../scripts/lib/root.mjs'
 
 // The configuration under which tests run on a source with one fault in it. The fault comes in the environment, so that
-// many such runs can go on at once; nothing is written, and the sources on disk stay as they are.
+// many such runs can go on at the same time; nothing is written, and the sources on disk stay as they are.
 const fault = process.env['MILLRACE_FAULT'] === undefined ? undefined : JSON.parse(process.env['MILLRACE_FAULT'])
 
 /** @param {string} id */

@@ -9,7 +9,7 @@ it.each([
   [185_000, '3 m 5 s'],
   [3_600_000, '1 h'],
   [90_061_000, '1 d 1 h'],
-])('%d ms is said as %s', (ms, text) => {
+])('%d ms is written as %s', (ms, text) => {
   expect(durationText(ms)).toBe(text)
 })
 
@@ -20,7 +20,7 @@ it.each([
   [15_000, 30_000, '15–30 s'],
   [45_000, 90_000, '0.75–1.5 m'],
   [1_500, 1_500, '1.5 s'],
-])('from %d to %d ms is said as %s', (min, max, text) => {
+])('from %d to %d ms is written as %s', (min, max, text) => {
   expect(spanText(min, max)).toBe(text)
 })
 

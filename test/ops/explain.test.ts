@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { overPlainPorts } from '../../src/backends/plain/over-plain-ports.js'
 import { createWork, defineWork, dependency, memoryBackend, PoisonError, priorityDoer } from '../../src/index.js'
-import { openDesk } from '../../src/ops/desk.js'
+import { openOpsContext } from '../../src/ops/context.js'
 import { openOps } from '../../src/ops/index.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 
@@ -31,12 +32,12 @@ describe('explain', () => {
     const { ops } = scene()
 
     expect(await ops.explain('nothing')).toEqual([
-      expect.objectContaining({ code: 'unknown', text: 'The backend knows no item "nothing".' }),
+      expect.objectContaining({ code: 'unknown', text: 'The backend has no item "nothing".' }),
     ])
     expect(await ops.item('nothing')).toBeUndefined()
   })
 
-  it('says that no worker looks at its queue, and that one does but does not know its type', async () => {
+  it('says that no worker serves its queue, or that one does but does not handle its type', async () => {
     const { w, clock, backend, ops } = scene()
     const { id } = await w.enqueue(noop(null)).accepted()
     expect(codes(await ops.explain(id))).toEqual(['no-worker'])
@@ -68,8 +69,8 @@ describe('explain', () => {
     await clock.advance(6_000)
     await stopped
 
-    // One that was killed: it told of itself, and never again.
-    await openDesk(backend, { clock }).ledger.extend([], 30_000, {
+    // A killed worker: it registered once, and sent no heartbeat since.
+    await openOpsContext(overPlainPorts, backend, { clock }).ledger.extend([], 30_000, {
       id: 'killed',
       host: 'host-7',
       version: '1',
@@ -80,10 +81,10 @@ describe('explain', () => {
     expect(codes(await ops.explain(id))).toEqual(['waiting'])
     await clock.advance(70_000)
     const [reason] = await ops.explain(id)
-    expect(reason.text).toBe('No live worker looks at queue "default" (the last was seen 1 m 10 s ago).')
+    expect(reason.text).toBe('No live worker serves queue "default" (the last was seen 1 m 10 s ago).')
     await clock.advance(3_600_000)
     const [later] = await ops.explain(id)
-    expect(later.text).toBe('No live worker looks at queue "default" (none was heard of within the last hour).')
+    expect(later.text).toBe('No live worker serves queue "default" (none was seen within the last hour).')
   })
 
   it('does not count on a worker that has stopped in order', async () => {
@@ -169,14 +170,14 @@ describe('explain', () => {
     expect((await ops.explain(id))[0]).toMatchObject({
       code: 'paused',
       text: expect.stringMatching(/^The type "noop" is paused since 2026-01-01 00:00:00Z, 0 ms ago, by .+\.$/),
-      remedy: 'Resume the type "noop": what waits there goes on.',
+      remedy: 'Resume the type "noop": what waits there runs again.',
     })
     w.start()
     await clock.advance(2_000)
     expect((await ops.explain(id))[0]).toMatchObject({
       code: 'paused',
       text: expect.stringContaining('2 s ago'),
-      remedy: 'Resume the type "noop": it gets its old place back.',
+      remedy: 'Resume the type "noop": it returns to its old place.',
     })
     await w.resume({ type: 'noop' })
     await clock.advance(2_000)
@@ -185,7 +186,7 @@ describe('explain', () => {
     await clock.advance(6_000)
   })
 
-  it('says who took it, that it runs once a heartbeat has told, and when its lease has lapsed', async () => {
+  it('says which worker took it, that it runs once a heartbeat reports it, and when its lease has lapsed', async () => {
     const clock = new FakeClock()
     const backend = memoryBackend({ clock })
     const hang = defineWork('hang', () => new Promise<never>(() => undefined))
@@ -205,7 +206,7 @@ describe('explain', () => {
     void w.stop()
     await clock.advance(40_000)
     const [reason] = await ops.explain(id)
-    expect(reason).toMatchObject({ code: 'lapsed', text: expect.stringMatching(/^Its run was cut off: /) })
+    expect(reason).toMatchObject({ code: 'lease-lapsed', text: expect.stringMatching(/^Its run was cut off: /) })
     expect(reason.remedy).toContain('queue "default"')
   })
 })

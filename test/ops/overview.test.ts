@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { namesOf, overviewOf } from '../../src/ops/overview.js'
-import type { SeenWorker } from '../../src/work/alive.js'
+import { namesOf, overviewOf } from '../../src/ops/fleet/overview.js'
+import type { SeenWorker } from '../../src/work/worker/worker-registration.js'
 
 const now = 1_000_000
 
@@ -34,7 +34,7 @@ describe('an overview', () => {
   })
   const row = (queue: string, type: string) => overview.rows.find((one) => one.queue === queue && one.type === type)
 
-  it('has a row for everything that stands or flows, by queue and type', () => {
+  it('has a row for every queue and type with items or throughput', () => {
     expect(overview.rows.map(({ queue, type }) => [queue, type])).toEqual([
       ['bulk', 'mail'],
       ['default', '@work/dependency'],
@@ -72,7 +72,7 @@ describe('an overview', () => {
   })
 })
 
-it('asks about the pauses of every name that anybody has heard of', () => {
+it('asks about the pauses of every known name', () => {
   const names = namesOf(
     [{ queue: 'q1', type: 't1', counts: {} }],
     [{ queue: 'q2', type: 't2', completed: 1, failed: 0 }],

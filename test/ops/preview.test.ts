@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { memoryBackend, PoisonError, RetryAfterError, WorkDelayError } from '../../src/index.js'
+import { previewOf } from '../../src/ops/fleet/preview.js'
 import { openOps } from '../../src/ops/index.js'
-import { previewOf } from '../../src/ops/preview.js'
-import type { SeenWorker } from '../../src/work/alive.js'
+import type { SeenWorker } from '../../src/work/worker/worker-registration.js'
 
 const now = Date.UTC(2026, 0, 1)
 const retry = { attempts: 3, base: 1_000, factor: 2, max: 30_000, jitter: 0.5 }
@@ -17,7 +17,7 @@ const worker = (id: string, seenAt: number, policy: typeof retry): SeenWorker =>
   types: ['charge'],
   queues: ['default'],
   seenAt,
-  settings: { leaseMs: 30_000, keepMs: { done: 1, dead: 1 }, types: { charge: { retry: policy } } },
+  settings: { leaseMs: 30_000, keepMs: { completed: 1, dead: 1 }, types: { charge: { retry: policy } } },
 })
 
 describe('the preview of a failure', () => {
@@ -32,7 +32,7 @@ describe('the preview of a failure', () => {
         { attempt: 2, earliestMs: 500, latestMs: 1_000 },
         { attempt: 3, earliestMs: 1_500, latestMs: 3_000 },
       ],
-      text: 'retryable (rule http-503): tried 3 times in all, again after 0.5–1 s, then after 1–2 s, then parked as exhausted',
+      text: 'retryable (rule http-503): tried 3 times in all, again after 0.5–1 s, then after 1–2 s, then dead-lettered as exhausted',
     })
   })
 
@@ -43,7 +43,7 @@ describe('the preview of a failure', () => {
     })
     expect(preview({ name: 'PoisonError', message: 'x' })).toMatchObject({ class: 'poison', rule: 'explicit' })
     expect(preview({ code: 'INVALID_FOR_STATE' }).text).toBe(
-      'invalid for state (rule explicit): not tried again, parked as aborted at once',
+      'invalid for state (rule explicit): not retried, dead-lettered as aborted immediately',
     )
     expect(preview('just a text')).toMatchObject({ class: 'retryable', rule: 'default' })
   })
@@ -51,7 +51,7 @@ describe('the preview of a failure', () => {
   it('has one attempt where another would be pointless', () => {
     const { attempts, text } = preview(new PoisonError('never'))
     expect(attempts).toEqual([{ attempt: 1, earliestMs: 0, latestMs: 0 }])
-    expect(text).toBe('poison (rule explicit): not tried again, parked as aborted at once')
+    expect(text).toBe('poison (rule explicit): not retried, dead-lettered as aborted immediately')
   })
 
   it('keeps to what was asked for: Retry-After is a floor, also where the backoff would be shorter', () => {
@@ -71,19 +71,19 @@ describe('the preview of a failure', () => {
       { attempt: 1, earliestMs: 0, latestMs: 0 },
       { attempt: 1, earliestMs: 90_000, latestMs: 90_000 },
     ])
-    expect(deferred.text).toBe('deferred (rule deferred): runs again at 2026-01-01 00:01:30Z, and spends no attempt')
+    expect(deferred.text).toBe('deferred (rule deferred): runs again at 2026-01-01 00:01:30Z without using an attempt')
   })
 
   it('stays a sentence however many attempts there are', () => {
     expect(preview(new Error('x'), { attempts: 1 }).text).toBe(
-      'retryable (rule default): tried once, then parked as exhausted',
+      'retryable (rule default): tried once, then dead-lettered as exhausted',
     )
     expect(preview(new Error('x'), { attempts: 20, jitter: 0 }).text).toBe(
-      'retryable (rule default): tried 20 times in all, again after 1 s, then after 2 s, then after 4 s, then after 8 s, then 15 more, growing up to 30 s, then parked as exhausted',
+      'retryable (rule default): tried 20 times in all, again after 1 s, then after 2 s, then after 4 s, then after 8 s, then 15 more, growing up to 30 s, then dead-lettered as exhausted',
     )
     const endless = preview(new Error('x'), { attempts: Number.MAX_SAFE_INTEGER, factor: 1, jitter: 0 })
     expect(endless.attempts).toHaveLength(100)
-    expect(endless.text).toMatch(/: tried without end, .*, then on and on, each after 1 s$/)
+    expect(endless.text).toMatch(/: tried without limit, .*, then without limit, each after 1 s$/)
   })
 })
 
@@ -97,13 +97,13 @@ describe('the policy of a preview', () => {
     expect(of().attempts).toHaveLength(3)
   })
 
-  it('is the one seen last where they differ, and that is said', () => {
+  it('is the latest one if workers differ, and the text says so', () => {
     const { text, attempts } = of(
       worker('old', now - 9_000, { ...retry, attempts: 7 }),
       worker('new', now, { ...retry, attempts: 2 }),
     )
     expect(attempts).toHaveLength(2)
-    expect(text).toContain('. Live workers differ about the policy of "charge"; this is what host-new says')
+    expect(text).toContain('. Live workers report different policies for "charge"; this is the one of host-new')
   })
 
   it('is what was asked about, checked as everywhere', async () => {

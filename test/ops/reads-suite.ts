@@ -85,7 +85,7 @@ export function describeReads(name: string, open: () => OpenedGround): void {
       const few = calls.splice(0)
       await w.enqueueMany(Array.from({ length: 300 }, (_, n) => poison(n)))
       await ops.overview()
-      expect(calls.toSorted()).toEqual(['claim', 'counts', 'flow', 'paused', 'workers'])
+      expect(calls.toSorted()).toEqual(['claim', 'counts', 'paused', 'throughput', 'workers'])
       expect(few.toSorted()).toEqual(calls.toSorted())
     })
 
@@ -126,7 +126,7 @@ export function describeReads(name: string, open: () => OpenedGround): void {
       expect(await ops.counts()).toMatchObject([{ counts: { completed: 3 } }])
     })
 
-    it('tells how many items each worker holds', async () => {
+    it('says how many items each worker holds', async () => {
       const { w, clock, ops, calls } = scene(open)
       await w.enqueueMany([hang(1), hang(2)])
       w.start()
@@ -137,14 +137,16 @@ export function describeReads(name: string, open: () => OpenedGround): void {
       expect(calls.toSorted()).toEqual(['claim', 'list', 'workers'])
     })
 
-    it('tells the life of an item that was tried again, and who paused its type since when', async () => {
+    it('tells the timeline of an item that was tried again, and who paused its type since when', async () => {
       const { w, clock, ops } = scene(open)
       const { id } = await w.enqueue(flaky(null)).accepted()
       w.start()
       await clock.advance(100)
       const report = await ops.item(id)
-      expect(report?.life.map(({ what }) => what)).toEqual(['enqueued', 'started', 'failed', 'retried', 'waits'])
-      expect(report?.life[2]?.text).toMatch(/^Attempt 1 failed after .* \(retryable, rule default\): Error: not yet$/)
+      expect(report?.timeline.map(({ what }) => what)).toEqual(['enqueued', 'started', 'failed', 'retried', 'waits'])
+      expect(report?.timeline[2]?.text).toMatch(
+        /^Attempt 1 failed after .* \(retryable, rule default\): Error: not yet$/,
+      )
 
       await w.pause({ type: 'flaky' }, 'the bank is closed')
       await clock.advance(30_000)
@@ -155,7 +157,7 @@ export function describeReads(name: string, open: () => OpenedGround): void {
       )
     })
 
-    it('tells in the life of each item by whom and by which bulk action it was changed', async () => {
+    it('names the person and the bulk action in the timeline of each changed item', async () => {
       const { w, clock, ops } = scene(open)
       const ids = await Promise.all([1, 2, 3, 4, 5].map(async (n) => (await w.enqueue(poison(n)).accepted()).id))
       w.start()
@@ -166,8 +168,8 @@ export function describeReads(name: string, open: () => OpenedGround): void {
       await clock.advance(60_000)
       expect(first).toMatchObject({ total: 5, done: 5 })
       for (const id of ids) {
-        const { life = [] } = (await ops.item(id)) ?? {}
-        expect(life.map(({ what }) => what)).toEqual([
+        const { timeline = [] } = (await ops.item(id)) ?? {}
+        expect(timeline.map(({ what }) => what)).toEqual([
           'enqueued',
           'started',
           'failed',
@@ -177,7 +179,7 @@ export function describeReads(name: string, open: () => OpenedGround): void {
           'failed',
           'died',
         ])
-        expect(life[4]?.text).toBe(`Redriven by ada in bulk (action ${first.id}): mended.`)
+        expect(timeline[4]?.text).toBe(`Redriven by ada in bulk (action ${first.id}): mended.`)
       }
 
       // Another one, and then one of them by itself: each time it is the right one that is named.
@@ -186,7 +188,7 @@ export function describeReads(name: string, open: () => OpenedGround): void {
       await ops.redrive(ids[2]!, { who: 'cyd', why: 'once more' })
       await clock.advance(60_000)
       const redriven = async (id: string) =>
-        (await ops.item(id))?.life.filter(({ what }) => what === 'redriven').map(({ text }) => text)
+        (await ops.item(id))?.timeline.filter(({ what }) => what === 'redriven').map(({ text }) => text)
       const told = [
         `Redriven by ada in bulk (action ${first.id}): mended.`,
         `Redriven by bob in bulk (action ${second.id}).`,
@@ -195,7 +197,7 @@ export function describeReads(name: string, open: () => OpenedGround): void {
       expect(await redriven(ids[2]!)).toEqual([...told, 'Redriven by cyd: once more.'])
     })
 
-    it('tells who cancelled or hastened an item, with others or alone', async () => {
+    it('says who cancelled an item or ran it now, in bulk or singly', async () => {
       const { w, clock, ops } = scene(open)
       const running = (await w.enqueue(hang(1)).accepted()).id
       const late = (await w.enqueue(noop(1), { delay: 600_000 }).accepted()).id
@@ -210,16 +212,16 @@ export function describeReads(name: string, open: () => OpenedGround): void {
       const stopped = await ops.cancel({ type: 'hang' }, { who: 'dan' })
 
       const told = async (id: string, word: string) =>
-        (await ops.item(id))?.life.filter(({ what }) => what === word).map(({ text }) => text)
+        (await ops.item(id))?.timeline.filter(({ what }) => what === word).map(({ text }) => text)
       expect(await told(retrying, 'hastened')).toEqual([
-        `ada in bulk (action ${hastened.id}) let it run without waiting: no time.`,
+        `ada in bulk (action ${hastened.id}) made it ready to run now: no time.`,
       ])
-      expect(await told(later, 'hastened')).toEqual(['bob let it run without waiting.'])
+      expect(await told(later, 'hastened')).toEqual(['bob made it ready to run now.'])
       expect(await told(late, 'cancelled')).toEqual([`It was cancelled by cyd in bulk (action ${cancelled.id}): shut.`])
       expect((await told(running, 'cancelled'))?.join()).toContain(`dan in bulk (action ${stopped.id})`)
     })
 
-    it('previews a failure by the policy that live workers tell', async () => {
+    it('previews a failure by the policy that live workers report', async () => {
       const { w, clock, ops } = scene(open)
       expect((await ops.preview('flaky', new Error('x'))).policyFrom).toBe('default')
       w.start()
@@ -227,12 +229,12 @@ export function describeReads(name: string, open: () => OpenedGround): void {
       const told = await ops.preview('flaky', { message: 'busy', status: 503 })
       expect(told).toMatchObject({
         policyFrom: 'worker',
-        text: 'retryable (rule http-503): tried 3 times in all, again after 20 s, then after 30 s, then parked as exhausted',
+        text: 'retryable (rule http-503): tried 3 times in all, again after 20 s, then after 30 s, then dead-lettered as exhausted',
       })
       expect(await ops.workers()).toMatchObject([{ settings: { leaseMs: 30_000 } }])
     })
 
-    it('tells how far the clock of each worker is ahead of the backend', async () => {
+    it('says how far the clock of each worker is ahead of the backend', async () => {
       const { backend, w, clock, ops } = scene(open)
       const wrong: Clock = {
         now: () => clock.now() + 240_000,

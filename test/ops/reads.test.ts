@@ -23,7 +23,7 @@ it('is refused on plain ports, in the name of the call and of what is missing', 
     await expect(asked).rejects.toMatchObject({ code: 'NOT_SUPPORTED', facts: { capability: 'inspect' } })
     await expect(asked).rejects.toThrow(`ops.${call}()`)
   }
-  // What needs no list is told there, too.
+  // Queries that need no list work there, too.
   expect((await ops.preview('any', new Error('x'))).policyFrom).toBe('default')
 })
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { type ExplainFacts, explain } from '../../src/ops/explain.js'
-import { pauseOf } from '../../src/ops/pause-log.js'
+import { pauseOf } from '../../src/ops/fleet/pauses.js'
+import { type ExplainFacts, explain } from '../../src/ops/items/explain.js'
+import type { ItemView } from '../../src/ports/inspect.js'
 import type { DeadEnding } from '../../src/ports/item.js'
-import type { ItemView } from '../../src/ports/ledger.js'
-import type { SeenWorker } from '../../src/work/alive.js'
+import type { SeenWorker } from '../../src/work/worker/worker-registration.js'
 
 const now = Date.UTC(2026, 0, 1, 12)
 const worker: SeenWorker = {
@@ -35,18 +35,18 @@ const reasons = (seen: ItemView, more: Partial<ExplainFacts> = {}) => explain(fa
 const codes = (seen: ItemView, more: Partial<ExplainFacts> = {}) => reasons(seen, more).map(({ code }) => code)
 
 describe('an item that could run', () => {
-  it('waits for its turn when somebody is there who runs it', () => {
+  it('waits for its turn when a worker serves it', () => {
     expect(codes(view())).toEqual(['waiting'])
     expect(reasons(view())[0].text).toContain('since 1 m')
   })
 
   it('says that it was cancelled in its last run, and does not run again', () => {
-    const again = view({ cancelled: 'too many', head: { attempt: 2 } })
+    const again = view({ cancelReason: 'too many', head: { attempt: 2 } })
     expect(reasons(again)).toEqual([
       {
         code: 'stopping',
-        text: 'It was cancelled (too many) during its last run: it does not run again, and ends as cancelled when a worker meets it.',
-        remedy: 'Nothing is to be done. Cancel it once more to end it now.',
+        text: 'It was cancelled (too many) during its last run: it does not run again, and ends as cancelled when a worker claims it.',
+        remedy: 'There is nothing to do. Cancel it once more to end it now.',
       },
     ])
     expect(codes(again, { workers: [] })).toEqual(['stopping', 'no-worker'])
@@ -54,37 +54,37 @@ describe('an item that could run', () => {
     expect(later.text).toContain('ends as cancelled at 2026-01-01 12:01:00Z, in 1 m.')
   })
 
-  it('tells every reason, the one that decides first', () => {
-    const act = { at: now - 7_500_000, who: 'ana', why: 'the bank is closed' }
-    const paused = { queue: { act }, type: {} }
+  it('gives every reason, the deciding one first', () => {
+    const entry = { at: now - 7_500_000, who: 'ana', why: 'the bank is closed' }
+    const paused = { queue: { entry }, type: {} }
     expect(reasons(view(), { paused, workers: [] })).toEqual([
       {
         code: 'paused',
         text: 'The queue "default" is paused since 2026-01-01 09:55:00Z, 2 h 5 m ago, by ana (the bank is closed).',
-        remedy: 'Resume the queue "default": what waits there goes on.',
+        remedy: 'Resume the queue "default": what waits there runs again.',
       },
       {
         code: 'paused',
         text: 'The type "mail" is paused.',
-        remedy: 'Resume the type "mail": what waits there goes on.',
+        remedy: 'Resume the type "mail": what waits there runs again.',
       },
       expect.objectContaining({ code: 'no-worker' }),
     ])
   })
 
   it('names the host where a program has paused', () => {
-    const [reason] = reasons(view(), { paused: { queue: { act: { at: now, who: 'w-1', why: '' } } } })
+    const [reason] = reasons(view(), { paused: { queue: { entry: { at: now, who: 'w-1', why: '' } } } })
     expect(reason.text).toBe('The queue "default" is paused since 2026-01-01 12:00:00Z, 0 ms ago, by host-7.')
   })
 
-  it('tells that it will expire instead of run', () => {
+  it('says that it will expire instead of run', () => {
     expect(codes(view({ head: { deadline: now - 1 } }))).toEqual(['deadline'])
     const late = view({ dueAt: now + 60_000, head: { deadline: now + 30_000 } })
     expect(codes(late)).toEqual(['scheduled', 'deadline'])
     expect(codes(view({ dueAt: now + 60_000, head: { deadline: now + 60_000 } }))).toEqual(['scheduled'])
   })
 
-  it('is of a type that no worker knows: alone once it is due, beside its time before', () => {
+  it('has a type that no worker handles: the only reason once it is due, the second one before', () => {
     const other = { workers: [{ ...worker, types: ['other'] }] }
     expect(codes(view(), other)).toEqual(['unknown-type'])
     expect(codes(view({ dueAt: now + 5_000 }), other)).toEqual(['scheduled', 'unknown-type'])
@@ -109,7 +109,7 @@ describe('an item that could run', () => {
           'host-7 (worker w-3, types "x") and 1 more.',
         remedy:
           'Start a worker that has "mail" in its `work` list. Otherwise cancel it, or start a worker with unknownTypeTimeout: ' +
-          'it dead-letters what has waited for that long. At its deadline, 2026-01-01 12:01:00Z, it ends as expired.',
+          'it dead-letters items that have waited for that long. At its deadline, 2026-01-01 12:01:00Z, it ends as expired.',
       },
     ])
     // Before its time it does not wait for a worker.
@@ -119,9 +119,9 @@ describe('an item that could run', () => {
   })
 })
 
-describe('an item that somebody has', () => {
+describe('an item that a worker holds', () => {
   const held = (more: Partial<ItemView>) =>
-    view({ status: 'running', holder: 'w-1', leaseUntil: now + 30_000, ...more })
+    view({ status: 'running', worker: 'w-1', leaseUntil: now + 30_000, ...more })
 
   it('runs, or was only taken', () => {
     expect(reasons(held({ runAt: now - 5_000 }))[0].text).toBe(
@@ -132,12 +132,12 @@ describe('an item that somebody has', () => {
       {
         code: 'taken',
         text: 'It was taken 3 s ago by host-7 (worker w-1), whose last heartbeat did not report it as running; lease until 2026-01-01 12:00:30Z.',
-        remedy: expect.stringContaining('heartbeats tell every few seconds'),
+        remedy: expect.stringContaining('heartbeats report every few seconds'),
       },
     ])
   })
 
-  it('runs as far as anybody can tell where heartbeats are not kept', () => {
+  it('counts as running where heartbeats are not stored', () => {
     const plain = { status: 'running', runAt: now - 5_000 } as const
     expect(reasons(view(plain), { workers: undefined })[0].text).toBe(
       'It runs on worker (unknown) since 5 s, attempt 1.',
@@ -147,21 +147,21 @@ describe('an item that somebody has', () => {
   it('was cut off, and how often before', () => {
     const [reason] = reasons(held({ leaseUntil: now - 12_000, crashes: 2 }))
     expect(reason).toMatchObject({
-      code: 'lapsed',
+      code: 'lease-lapsed',
       text: 'Its run was cut off: the lease of host-7 (worker w-1) ended 12 s ago, and it had been cut off 2 times before.',
     })
     expect(reasons(held({ leaseUntil: now - 12_000, running: false }))[0]).toMatchObject({
-      code: 'lapsed',
+      code: 'lease-lapsed',
       text: 'It was abandoned: the lease of host-7 (worker w-1) ended 12 s ago.',
     })
   })
 
   it('was cancelled while it runs', () => {
-    expect(reasons(held({ runAt: now, cancelled: 'wrong order' }))[0]).toMatchObject({
+    expect(reasons(held({ runAt: now, cancelReason: 'wrong order' }))[0]).toMatchObject({
       code: 'stopping',
       text: 'It was cancelled (wrong order) while it runs on host-7 (worker w-1).',
     })
-    expect(reasons(held({ runAt: now, running: false, cancelled: 'wrong order' }))[0]).toMatchObject({
+    expect(reasons(held({ runAt: now, running: false, cancelReason: 'wrong order' }))[0]).toMatchObject({
       code: 'stopping',
       text: 'It was cancelled (wrong order) while host-7 (worker w-1) held it.',
     })
@@ -170,7 +170,7 @@ describe('an item that somebody has', () => {
 
 describe('an item that is held', () => {
   const gate = (waiting: readonly string[], need = waiting.length) => ({
-    gate: { key: 'g', holds: 'i', need, of: 'success' as const, waiting },
+    gate: { key: 'g', heldId: 'i', need, of: 'success' as const, waiting },
   })
   const behind = view({ hold: { by: 'gate', key: 'g' }, dueAt: Number.POSITIVE_INFINITY })
 
@@ -178,14 +178,14 @@ describe('an item that is held', () => {
     const members = new Map<string, ItemView | undefined>([
       ['w-12', view({ status: 'running', head: { attempt: 2 } })],
       ['w-13', view({ status: 'dead', ending: 'aborted', class: 'poison' })],
-      ['w-14', view({ status: 'success' })],
+      ['w-14', view({ status: 'completed' })],
     ])
     expect(reasons(behind, { ...gate(['w-12', 'w-13', 'w-14'], 1), members })[0].text).toBe(
       'It waits for w-12 (active, attempt 2), w-13 (dead: poison), w-14 (completed): 1 of them must succeed.',
     )
     expect(reasons(behind, { ...gate(['w-14']), members })[0]).toMatchObject({
       text: 'It waits for w-14 (completed): it must succeed.',
-      remedy: 'It is freed by itself when that has. Ask why w-14 has not ended.',
+      remedy: 'It is freed automatically when that has. Find out why w-14 has not ended.',
     })
   })
 
@@ -197,12 +197,12 @@ describe('an item that is held', () => {
     expect(reason.remedy).toMatch(/^Enqueue a, b, c, d, e, or cancel it\./)
   })
 
-  it('tells a gate that is gone, a pause and a limit', () => {
-    expect(reasons(behind)[0].text).toContain('does not exist any more')
+  it('names a missing gate, a pause and a limit', () => {
+    expect(reasons(behind)[0].text).toContain('no longer exists')
     expect(reasons(view({ hold: { by: 'pause', key: 'queue:a:b' } }))[0]).toMatchObject({
       code: 'paused',
       text: 'The queue "a:b" is paused.',
-      remedy: 'Resume the queue "a:b": it gets its old place back.',
+      remedy: 'Resume the queue "a:b": it returns to its old place.',
     })
     expect(reasons(view({ hold: { by: 'limit', key: 'tenant-3' } }))[0]).toMatchObject({
       code: 'limit',
@@ -213,10 +213,10 @@ describe('an item that is held', () => {
 
 describe('an item that has ended', () => {
   it.each<[DeadEnding, RegExp]>([
-    ['exhausted', /Mend what it depends on/],
+    ['exhausted', /Fix what it depends on/],
     ['aborted', /cannot succeed as it is/],
     ['expired', /deadline is then dropped/],
-    ['crashed', /took their process down/],
+    ['crashed', /crashed their process/],
     ['unroutable', /Start a worker that has "mail" in its `work` list, then redrive/],
   ])('as %s has the remedy for that', (ending, remedy) => {
     const [reason] = reasons(view({ status: 'dead', ending, class: 'poison', error: 'Error: x', endAt: now - 1_000 }))
@@ -224,8 +224,8 @@ describe('an item that has ended', () => {
     expect(reason.text).toContain(`(${ending}, poison)`)
   })
 
-  it('well, or because somebody wanted it so, is told so', () => {
-    expect(codes(view({ status: 'success', endAt: now }))).toEqual(['completed'])
+  it('as completed or cancelled says so', () => {
+    expect(codes(view({ status: 'completed', endAt: now }))).toEqual(['completed'])
     expect(reasons(view({ status: 'dead', ending: 'cancelled', error: 'cancelled: no', endAt: now }))[0].text).toBe(
       'It was cancelled at 2026-01-01 12:00:00Z, 0 ms ago (no).',
     )

@@ -66,7 +66,7 @@ describe('redact', () => {
     expect(active).toMatchObject({ input: '{"card":"****"}', progress: '{"card":"****"}' })
     expect(dead?.error).toBe('PoisonError: card **** is refused\nand the second line says ****')
     expect(dead?.attempts[0]?.error).toBe(dead?.error)
-    expect(dead?.life.at(-1)?.text).toContain('card **** is refused')
+    expect(dead?.timeline.at(-1)?.text).toContain('card **** is refused')
     expect(retrying?.attempts[0]?.error).toBe('Error: no answer for ****')
     expect(cancelled?.error).toBe('cancelled: the owner of **** asked')
     expect(new Set(asked.map(({ kind }) => kind))).toEqual(new Set(['input', 'result', 'progress', 'error', 'group']))

@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { createWork, defineWork, dependency, memoryBackend, priorityDoer, type WorkSystem } from 'millrace'
 import { openOps, type Reason } from 'millrace/ops'
 import { expect, it } from 'vitest'
-import { ledgerOf } from '../../src/ports/native.js'
+import { findLedger } from '../../src/ports/find-ledger.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
-import { act } from '../../src/work/act.js'
+import { act } from '../../src/work/control/act.js'
 
 const TYPES = ['quick', 'slow', 'flaky', 'poison', 'rare'] as const
 type Type = (typeof TYPES)[number]
 
-/** What is done to a system before anybody asks why. */
+/** What is done to a system before the test asks why. */
 type Step =
   | { readonly do: 'enqueue'; readonly type: Type; readonly delay: number; readonly deadline: boolean }
   | { readonly do: 'rush'; readonly count: number }
@@ -17,7 +17,7 @@ type Step =
   | { readonly do: 'start'; readonly knows: 'most' | 'all' }
   | { readonly do: 'stop' }
   | { readonly do: 'pause'; readonly what: 'queue' | 'type'; readonly type: Type }
-  | { readonly do: 'cancel'; readonly which: number }
+  | { readonly do: 'requestCancel'; readonly which: number }
   | { readonly do: 'wait'; readonly ms: number }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
@@ -30,7 +30,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       deadline: fc.boolean(),
     }),
   },
-  // More at once than the workers have room for, also among what they have taken ahead.
+  // More than the workers have room for, even with what they have claimed ahead.
   { weight: 1, arbitrary: fc.record({ do: fc.constant('rush' as const), count: fc.integer({ min: 4, max: 10 }) }) },
   {
     weight: 2,
@@ -50,7 +50,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       type: fc.constantFrom(...TYPES),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('cancel' as const), which: fc.nat(9) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('requestCancel' as const), which: fc.nat(9) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(10, 5_000, 45_000) }) },
 )
 
@@ -64,7 +64,7 @@ class Town {
   readonly workers: { readonly w: WorkSystem; readonly knows: ReadonlySet<string>; isUp: boolean }[] = []
   isMended = false
   readonly #clerk = createWork({ backend: this.backend, clock: this.clock, work: [], autoStart: false })
-  readonly #ledger = ledgerOf(this.backend, [], { prefix: 'work:' }, () => {
+  readonly #ledger = findLedger(this.backend, [], { prefix: 'work:' }, () => {
     throw new Error('the memory backend has a ledger')
   }).ledger
 
@@ -114,11 +114,11 @@ class Town {
         const up = this.workers.find(({ isUp }) => isUp)
         if (up === undefined) return
         up.isUp = false
-        // What runs in it does not hear of that, and its lease has to lapse.
+        // Its runs are not notified of that, and their leases have to lapse.
         const stopped = up.w.stop()
         await this.clock.advance(6_000)
         await stopped
-        // Until then nobody can know that it is gone.
+        // Until then it is not known to be gone.
         await this.clock.advance(61_000)
         return
       }
@@ -126,7 +126,7 @@ class Town {
         await this.#clerk.pause(step.what === 'queue' ? { queue: 'default' } : { type: step.type })
         this.paused.add(step.what === 'queue' ? 'queue default' : `type ${step.type}`)
         return
-      case 'cancel': {
+      case 'requestCancel': {
         const id = this.ids[step.which % Math.max(1, this.ids.length)]
         if (id !== undefined) await this.#clerk.cancel(id, 'by chance')
         return
@@ -195,13 +195,13 @@ class Town {
             await this.#clerk.enqueue({ id: one, type: 'quick', input: null } as never).accepted()
           return
         }
-        const [, other = ''] = /Ask why (\S+) has not ended/.exec(remedy) ?? []
+        const [, other = ''] = /Find out why (\S+) has not ended/.exec(remedy) ?? []
         const [why] = await this.ops.explain(other)
         return this.follow(why, other)
       }
       case 'dead': {
         this.isMended = true
-        const redrive = act(view!, 'redrive', { who: 'test', why: '', keep: { successMs: 1e9, deadMs: 1e9 } })
+        const redrive = act(view!, 'redrive', { who: 'test', why: '', keep: { completedMs: 1e9, deadMs: 1e9 } })
         await this.#ledger.commit([redrive!])
         return
       }
@@ -210,7 +210,7 @@ class Town {
         await this.clock.advance(Math.max(0, (view?.dueAt ?? 0) - this.clock.now()) + 10)
         return
       }
-      case 'lapsed':
+      case 'lease-lapsed':
         if (!this.workers.some(({ isUp }) => isUp)) await this.start(TYPES)
         await this.clock.advance(5_000)
         return
@@ -223,7 +223,7 @@ class Town {
         return
       case 'completed':
       case 'cancelled':
-        // Somebody was asked about who ended meanwhile: work goes on while people talk.
+        // The item may have ended meanwhile.
         return
       case 'limit':
       case 'unknown':
@@ -241,7 +241,7 @@ const MOST_REMEDIES = 25
 /** What chance brings about often enough: a run without one of these has tried less than it says. */
 const USUAL = ['dead', 'gate', 'no-worker', 'paused', 'retrying', 'running', 'scheduled', 'unknown-type', 'waiting']
 
-it('the first reason is true, and whoever follows its remedy, and nothing else, gets every item to its end', async () => {
+it('the first reason is true, and following only its remedy brings every item to its end', async () => {
   const seen = new Set<string>()
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { scheduleReport } from '../../src/ops/schedules.js'
-import { zoneChanges } from '../../src/ops/zone-changes.js'
+import { scheduleReport } from '../../src/ops/fleet/schedules.js'
+import { zoneChanges } from '../../src/ops/fleet/zone-changes.js'
 import { NEVER } from '../../src/work/schedule/config.js'
 import { nextAfter } from '../../src/work/schedule/next-after.js'
 import { zoneOf } from '../../src/work/schedule/zone.js'
@@ -32,7 +32,7 @@ describe('a schedule', () => {
     expect(report.changes).toEqual([])
   })
 
-  it('goes on from the present when it is overdue, not through what was missed', () => {
+  it('continues from now when it is overdue, not through missed occurrences', () => {
     const report = scheduleReport(
       { name: 'n', spec: 'TZ=UTC 0 * * * *', nextAt: at('2026-01-01T00:00:00Z') },
       at('2026-01-01T05:30:00Z'),

@@ -15,6 +15,29 @@ const bin = (name: string) => join(root, 'node_modules', '.bin', name)
 /** A process that has not ended by then never will. */
 const HANGS_MS = 240_000
 
+/** Values of every kind whose types a program that emits declarations has to name. */
+const EXPORTED_WORK = `
+import * as m from 'millrace'
+export const add = m.defineWork('add', (i: { a: number; b: number }, ctx) => ctx.result(i.a + i.b))
+export const many = m.defineBatchWork('many', { size: 10, maxWait: 1, run: (ids: readonly string[], { ok }) => ids.map((id) => ok(id.length)) })
+export const both = m.dependency({ on: ['a', 'b'], queue: [] })
+export const system = m.createWork({ work: [add, many], autoStart: false })
+export const capabilities = system.capabilities
+export const handle = system.enqueue(add({ a: 1, b: 2 }))
+export const batched = system.enqueue('many', 'x')
+export const listed = system.list()
+export const rated = m.rateLimitedDoer({ limit: 1, window: 1000 })
+export const doers = [m.balancedDoer({ max: 2 }), m.unlimitedDoer()]
+export const memory = [m.memoryBackend(), m.memoryQueue(), m.memoryPubSub(), m.memoryStore()] as const
+export const metrics = m.createMetrics()
+export const series = metrics.list()
+export const cron = m.parseCron('0 0 * * *')
+export const delay = m.adaptiveDelay()
+export const verdict = m.classify(new Error('no'))
+export const attempts = m.preview({})
+export const defaults = m.getDefaultRetryOptions()
+`
+
 let folder = ''
 let tarball = ''
 let packed: readonly string[] = []
@@ -91,7 +114,24 @@ describe('the types of the installed package', () => {
     })
   }
 
-  it('are really looked at', () => {
+  it('can be named in the declarations of a program that exports its work', () => {
+    const program = join(folder, 'exported-work.ts')
+    writeFileSync(program, EXPORTED_WORK)
+    const emit = {
+      ...resolutions.nodenext,
+      noEmit: false,
+      declaration: true,
+      emitDeclarationOnly: true,
+      outDir: folder,
+    }
+    expect(compile('exported-work', emit, [program])).toEqual({ status: 0, output: '' })
+
+    const declared = readFileSync(join(folder, 'exported-work.d.ts'), 'utf8')
+    expect(declared).toMatch(/const add: .*WorkBuilder<"add"/)
+    expect(declared).not.toMatch(/\bany\b|dist\//)
+  })
+
+  it('are checked by this test', () => {
     const consumer = join(folder, 'mistaken.ts')
     writeFileSync(consumer, `import { noSuchExport } from 'millrace'\nexport const x: number = noSuchExport\n`)
 
@@ -118,7 +158,7 @@ describe.each(NODES)('on Node %s', (version) => {
     const all = doors().map(({ name }) => name)
     const imported = open(node.path, all, 'import')
 
-    for (const name of all) expect(imported[name]?.length, name).toBeGreaterThan(0)
+    for (const name of all) expect(imported[name]!.length > 0, name).toBe(name !== 'millrace/types')
     expect(open(node.path, all, 'require')).toEqual(imported)
   })
 })
@@ -206,10 +246,10 @@ function consumerOf(importing: 'import' | 'import * as'): string {
 function compile(name: string, options: object, files: readonly string[]): { status: number | null; output: string } {
   const config = join(folder, `tsconfig.${name}.json`)
   const compilerOptions = {
-    ...options,
     target: 'es2022',
     strict: true,
     noEmit: true,
+    ...options,
     // The user's compiler looks into our declarations too.
     skipLibCheck: false,
     types: ['node'],

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { nextTry, readEnvelope, redriven, writeEnvelope } from '../../src/ports/envelope.js'
+import { nextTry, readEnvelope, redrivenEnvelope, writeEnvelope } from '../../src/ports/envelope.js'
 import type { Envelope } from '../../src/ports/item.js'
 
 const bare = { id: 'x', type: 'noop', groupId: 'g', input: 'null' }
@@ -53,13 +53,13 @@ describe('the envelope of a later run', () => {
   })
 
   it('of a redrive starts over, counts the redrive and loses a deadline that has passed', () => {
-    expect(redriven({ ...full, deadline: 50, redrives: 1 }, 100, 160)).toEqual({
+    expect(redrivenEnvelope({ ...full, deadline: 50, redrives: 1 }, 100, 160)).toEqual({
       ...full,
       attempt: 1,
       queueAt: 100,
       startAt: 160,
       redrives: 2,
     })
-    expect(redriven({ ...full, deadline: 500 }, 100, 100).deadline).toBe(500)
+    expect(redrivenEnvelope({ ...full, deadline: 500 }, 100, 100).deadline).toBe(500)
   })
 })

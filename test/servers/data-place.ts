@@ -2,7 +2,7 @@ import { existsSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 
 const IN_MEMORY = '/dev/shm'
-/** Three servers at once, with a log of a gibibyte each, and something to spare. */
+/** Three servers at the same time, with a log of a gibibyte each, and something to spare. */
 const PLENTY_BYTES = 4 * 2 ** 30
 
 /**

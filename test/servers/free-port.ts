@@ -8,7 +8,7 @@ const LOWEST = 20_000
 const HIGHEST = 32_000
 const given = new Set<number>()
 
-/** A port of the loopback address that nobody listens on. Another process may still be faster: the caller tries again. */
+/** A free port of the loopback address. Another process may still take it first: the caller tries again. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 200; attempt++) {
     const port = LOWEST + Math.floor(Math.random() * (HIGHEST - LOWEST))

@@ -23,7 +23,7 @@ export function startNats(options: NatsServerOptions = {}): Promise<PrivateServe
         ...(options.args ?? []),
       ],
     }),
-    // The name in INFO tells our server from another that took the port.
+    // The name in INFO distinguishes our server from another that took the port.
     ping: async (port, dataDir) => (await natsInfo(port)).server_name === nameOf(dataDir),
     async flush(port) {
       for (const stream of await streamNames(port)) await natsRequest(port, `$JS.API.STREAM.DELETE.${stream}`)

@@ -34,7 +34,7 @@ export function postgresTemplate(
     },
   )
   try {
-    // Atomic: nobody ever copies half a template. Of two processes that made one, the first wins.
+    // Atomic: no process ever copies half a template. Of two processes that made one, the first wins.
     renameSync(fresh, template)
     return template
   } catch {
@@ -42,7 +42,7 @@ export function postgresTemplate(
       rmSync(fresh, { recursive: true })
       return template
     }
-    // The name is taken by somebody else's directory, which must not be trusted.
+    // The name is taken by another user's directory, which must not be trusted.
     return fresh
   }
 }

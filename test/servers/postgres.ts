@@ -43,7 +43,7 @@ export function startPostgres(options: PostgresServerOptions = {}): Promise<Priv
   })
 }
 
-/** One statement on a connection of its own. Rejects when no connection or no answer comes. */
+/** One statement on a separate connection. Rejects when no connection or no answer comes. */
 export async function postgresQuery(port: number, sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({
     connectionString: `postgres://postgres@127.0.0.1:${port}/postgres`,

@@ -71,7 +71,7 @@ describe.each(kinds)('a private $name server', (kind) => {
     return server
   }
 
-  it('answers on a port of its own as soon as it is handed out, and keeps a log', async () => {
+  it('answers on its own port as soon as it is handed out, and keeps a log', async () => {
     const server = await start()
 
     await kind.ping(server.port)

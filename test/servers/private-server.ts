@@ -50,7 +50,7 @@ export interface Recipe {
   readonly endBy: NodeJS.Signals
 }
 
-/** Long past what a machine under load takes: these tell of a server that hangs, they do not measure one. */
+/** Long past what a machine under load takes: these detect a server that hangs, they do not measure one. */
 const READY_MS = 60_000
 const END_MS = 60_000
 /** A server that is just starting may take a connection and forget it: it is asked again. */
@@ -66,7 +66,7 @@ export async function startServer(recipe: Recipe): Promise<PrivateServer> {
     } catch (error) {
       const log = server.log()
       await server.stop()
-      // Somebody bound the port between our look and the server's start.
+      // Another process bound the port between our check and the server's start.
       if (attempt < PORT_ATTEMPTS && /address already in use/i.test(log)) continue
       throw error
     }
@@ -198,7 +198,7 @@ class ServerInDirectory implements PrivateServer {
       for (const pid of orphans) signal(pid, 'SIGKILL')
     } else {
       signal(child.pid, by)
-      // A stopped process hears nothing until it goes on.
+      // A stopped process gets no signal until it goes on.
       if (this.#isPaused) for (const pid of [child.pid, ...childrenOf(child.pid)]) signal(pid, 'SIGCONT')
     }
     this.#isPaused = false

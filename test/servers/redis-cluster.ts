@@ -21,7 +21,7 @@ export async function startRedisCluster(): Promise<RedisCluster> {
     }),
   )
   for (const { port } of nodes.slice(1)) await redisCommand(port, 'CLUSTER', 'MEET', '127.0.0.1', String(first!.port))
-  // The nodes tell each other by gossip, which takes real time.
+  // The nodes find each other by gossip, which takes real time.
   for (const { port } of nodes) {
     for (let tries = 0; !(await isWhole(port)); tries += 1) {
       if (tries > 300) throw new Error(`The Redis cluster did not form: ${await redisCommand(port, 'CLUSTER', 'INFO')}`)

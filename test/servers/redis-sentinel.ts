@@ -15,7 +15,7 @@ export interface RedisBehindSentinel {
 
 const NAME = 'mill'
 
-/** A private master with one replica, and one Sentinel that decides alone and soon. */
+/** A private master with one replica, and one Sentinel that decides by itself and soon. */
 export async function startRedisBehindSentinel(): Promise<RedisBehindSentinel> {
   const file = programPath('redis-server')
   const master = await startRedis()

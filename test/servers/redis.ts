@@ -38,7 +38,7 @@ export function startRedis(options: RedisServerOptions = {}): Promise<PrivateSer
   })
 }
 
-/** One command on a connection of its own; a simple or bulk string as reply. Rejects when no answer comes. */
+/** One command on a separate connection; a simple or bulk string as reply. Rejects when no answer comes. */
 export async function redisCommand(port: number, ...words: string[]): Promise<string | undefined> {
   const socket = await LineSocket.open(port)
   try {

@@ -1,6 +1,6 @@
-import type { Pausable } from '../../src/index.js'
 import { Chance } from '../../src/testing/simulation/chance.js'
 import type { SimulatedWorld } from '../../src/testing/simulation/world.js'
+import type { Pausable } from '../../src/work/control/pause.js'
 import { type Stage, TYPES } from './types.js'
 
 /** How long people interfere. */

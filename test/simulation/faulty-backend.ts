@@ -1,4 +1,5 @@
-import { type Backend, type Clock, type Ledger, memoryBackend } from '../../src/index.js'
+import { type Backend, type Clock, memoryBackend } from '../../src/index.js'
+import type { Ledger } from '../../src/ports/ledger.js'
 import { wrapLedger } from '../support/wrap-ledger.js'
 
 /** A memory backend whose ledger has a fault: for the simulation to find. */

@@ -60,7 +60,7 @@ describe('a fleet in peace', () => {
           world.expect(settledNth !== undefined, `the outcome of ${id}#${fence} counts`)
         }
         for (const { id, ends } of world.history.items.values()) {
-          world.expect(ends[0]?.ending === 'done', `${id} is done in the end`)
+          world.expect(ends[0]?.ending === 'completed', `${id} is done in the end`)
         }
       }),
     )

@@ -34,7 +34,7 @@ export async function reckonAppends(world: SimulatedWorld, stage: Stage): Promis
     for (const id of new Set(ofGroup.map((run) => run.id))) {
       const added = ofGroup.filter((run) => run.id === id)
       const isSure = added.every((run) => stage.said.get(`${id}#${run.fence}`)?.says === 'append')
-      if (!isSure || (await world.item(id))?.status !== 'success') continue
+      if (!isSure || (await world.item(id))?.status !== 'completed') continue
       world.expect(ids.includes(id), `${id} succeeded and is in the value of its group ${groupId}: ${ids.join(' ')}`)
     }
   }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { defineWork } from '../../src/index.js'
 import { SimulationError } from '../../src/testing/simulation/errors.js'
-import type { Ground } from '../../src/testing/simulation/far-backend.js'
 import type { SimulationOptions } from '../../src/testing/simulation/options.js'
+import type { Ground } from '../../src/testing/simulation/remote-backend.js'
 import { simulate } from '../../src/testing/simulation/simulate.js'
 import { randomWork } from './scenario.js'
 

@@ -1,17 +1,11 @@
-import {
-  dependency,
-  priorityDoer,
-  type StateCondition,
-  type Work,
-  type WorkHandle,
-  type WorkInstanceOptions,
-} from '../../src/index.js'
+import { dependency, priorityDoer, type Work, type WorkHandle, type WorkInstanceOptions } from '../../src/index.js'
 import { Chance } from '../../src/testing/simulation/chance.js'
-import type { Ground } from '../../src/testing/simulation/far-backend.js'
 import type { SimulationOptions } from '../../src/testing/simulation/options.js'
 import { WORLD_STARTS_AT } from '../../src/testing/simulation/process-clock.js'
+import type { Ground } from '../../src/testing/simulation/remote-backend.js'
 import type { Scenario } from '../../src/testing/simulation/scenario.js'
 import type { SimulatedWorld, World } from '../../src/testing/simulation/world.js'
+import type { StateCondition } from '../../src/work/define/work.js'
 import { disturb } from './disturbances.js'
 import { type FleetSchedules, fleetSchedules, type Rule } from './fleet-schedules.js'
 import { reckonAppends, reckonGroups, reckonLinks, reckonResults, reckonTimes } from './reckoning.js'

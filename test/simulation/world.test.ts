@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { defineWork, isOptionError, priorityDoer, type WorkContext } from '../../src/index.js'
+import { defineWork, priorityDoer, type WorkContext } from '../../src/index.js'
 import { SimulationError } from '../../src/testing/simulation/errors.js'
 import type { SimulationOptions } from '../../src/testing/simulation/options.js'
 import type { SimulatedProcess } from '../../src/testing/simulation/process.js'
@@ -297,7 +297,7 @@ describe('options that make no sense', () => {
     const narrow = defineWork('narrow', (_: null, ctx) => ctx.void(), { doer: priorityDoer({ max: 1 }) })
     const { cause } = await failureOf(quietly(() => ({ work: [narrow], run: () => undefined })))
 
-    expect(isOptionError(cause)).toBe(true)
+    expect(cause).toHaveProperty('code', 'BAD_OPTION')
     expect((cause as Error).message).toMatch(/work must be a function when there is a doer in it/)
   })
 })

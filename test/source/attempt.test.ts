@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { messageAttempt, parseAttempt } from '../../src/source/attempt.js'
-import { AttemptHeader } from '../../src/source/context.js'
-import { Headers } from '../../src/source/headers.js'
-import type { Message } from '../../src/source/message.js'
+import { messageAttempt, parseAttempt } from '../../src/source/message/attempt.js'
+import { AttemptHeader } from '../../src/source/message/context.js'
+import { Headers } from '../../src/source/message/headers.js'
+import type { Message } from '../../src/source/message/message.js'
 
 const message = (deliveryCount: number | undefined, header?: string): Message => ({
   key: null,

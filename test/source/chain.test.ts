@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { ack, type Result, term } from '../../src/core/result.js'
-import { chain, chainWith, MiddlewareOrderError } from '../../src/source/chain.js'
-import { background } from '../../src/source/context.js'
-import type { Handler, Middleware } from '../../src/source/handler.js'
-import { Headers } from '../../src/source/headers.js'
-import { type Message, vendorToken } from '../../src/source/message.js'
+import { ack, type Result, term } from '../../src/core/stream/result.js'
+import { background } from '../../src/source/message/context.js'
+import { Headers } from '../../src/source/message/headers.js'
+import { type Message, vendorToken } from '../../src/source/message/message.js'
+import { chain, chainWith, MiddlewareOrderError } from '../../src/source/middleware/chain.js'
+import type { Handler, Middleware } from '../../src/source/middleware/handler.js'
 
 const message: Message = {
   key: null,
@@ -43,13 +43,15 @@ const tagged = (kind: string): Middleware =>
   )
 
 describe('a handler in a chain of middleware', () => {
-  it('S6 is wrapped with the first listed outermost', async () => {
+  // S6
+  it('is wrapped with the first listed outermost', async () => {
     const { log, base, named } = logging()
     await chain(base, named('A'), named('B'), named('C'))(background(), message)
     expect(log).toEqual(['in:A', 'in:B', 'in:C', 'handler', 'out:C', 'out:B', 'out:A'])
   })
 
-  it('S6 skips nullish entries, and without middleware is the handler itself', async () => {
+  // S6
+  it('skips nullish entries, and without middleware is the handler itself', async () => {
     const { log, base, named } = logging()
     await chain(base, null, named('A'), undefined)(background(), message)
     expect(log).toEqual(['in:A', 'handler', 'out:A'])
@@ -57,7 +59,8 @@ describe('a handler in a chain of middleware', () => {
     expect(chain(base, null, undefined)).toBe(base)
   })
 
-  it('S7 is not called when a guard answers first', async () => {
+  // S7
+  it('is not called when a guard answers first', async () => {
     const { log, base } = logging()
     const guard: Middleware = () => () => term(undefined)
     const result: Result = await chain(base, guard)(background(), message)
@@ -67,7 +70,8 @@ describe('a handler in a chain of middleware', () => {
 })
 
 describe('the order of tagged middleware', () => {
-  it('S26 must have dlq outside retry, so that what runs out of attempts is parked', () => {
+  // S26
+  it('must have dlq outside retry, so that what runs out of attempts is dead-lettered', () => {
     const { base } = logging()
     expect(() => chain(base, tagged('retry'), tagged('dlq'))).toThrow(MiddlewareOrderError)
     expect(() => chain(base, tagged('retry'), tagged('schema'), tagged('dlq'))).toThrow(/dlq before retry/)

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DecodeError, PoisonError } from '../../src/core/failure-errors.js'
-import { isPoison } from '../../src/core/failure-predicates.js'
-import { NoCodecError } from '../../src/core/stream-errors.js'
-import { type Codec, CodecRegistry, decodeTyped, jsonCodec } from '../../src/source/codec-registry.js'
-import { mediaType } from '../../src/source/media-type.js'
+import { DecodeError, PoisonError } from '../../src/core/failure/failure-errors.js'
+import { isPoison } from '../../src/core/failure/failure-predicates.js'
+import { NoCodecError } from '../../src/core/stream/stream-errors.js'
+import { type Codec, CodecRegistry, decodeTyped, jsonCodec } from '../../src/source/codecs/codec-registry.js'
+import { mediaType } from '../../src/source/message/media-type.js'
 import { type MessageSpec, messageOf } from './message-of.js'
 
 const named = (name: string): Codec<string> => ({ decode: () => name })
@@ -21,12 +21,14 @@ const failure = (promise: Promise<unknown>) =>
 describe('a registry of codecs', () => {
   const json = new CodecRegistry().register('application/json', jsonCodec())
 
-  it('S34 decodes by the content type', async () => {
+  // S34
+  it('decodes by the content type', async () => {
     const message = messageOf(typed('application/json', '{"id":"A-1","qty":2}'))
     expect(await json.decode(message)).toEqual({ id: 'A-1', qty: 2 })
   })
 
-  it('S34 has a default for what has no type, or an unknown one', async () => {
+  // S34
+  it('has a default for what has no type, or an unknown one', async () => {
     const registry = new CodecRegistry().register('application/json', jsonCodec()).setDefault(named('default'))
     expect(await registry.decode(messageOf({ value: '{}' }))).toBe('default')
     expect(await registry.decode(messageOf(typed('')))).toBe('default')
@@ -34,7 +36,8 @@ describe('a registry of codecs', () => {
     expect(await registry.decode(messageOf(typed('application/json', '1')))).toBe(1)
   })
 
-  it('S34 without any is a DecodeError because of NoCodecError, and names the type as found', async () => {
+  // S34
+  it('without any is a DecodeError because of NoCodecError, and names the type as found', async () => {
     const error = await failure(new CodecRegistry().decode(messageOf(typed('Text/Plain; q=1'))))
     expect(error).toBeInstanceOf(DecodeError)
     expect(error).toMatchObject({ contentType: 'Text/Plain; q=1', subject: 'orders', cause: expect.any(NoCodecError) })
@@ -45,7 +48,8 @@ describe('a registry of codecs', () => {
     })
   })
 
-  it('S34 makes every failure of a codec poison, and keeps its error', async () => {
+  // S34
+  it('makes every failure of a codec poison, and keeps its error', async () => {
     const error = await failure(json.decode(messageOf(typed('application/json', '{not json'))))
     expect(isPoison(error)).toBe(true)
     expect(error).toMatchObject({ contentType: 'application/json', cause: expect.any(SyntaxError) })
@@ -58,12 +62,14 @@ describe('a registry of codecs', () => {
     'application/json;charset=utf-8',
     ' application/json ',
     'APPLICATION/JSON',
-  ])('S34 W31 reads "%s" as JSON', async (contentType) => {
+    // S34 W31
+  ])('reads "%s" as JSON', async (contentType) => {
     expect(await json.decode(messageOf(typed(contentType, '1')))).toBe(1)
     expect(await json.decode(messageOf(typed(contentType, '1', 'Content-Type')))).toBe(1)
   })
 
-  it('W31 knows that a type ending in +json is JSON, unless it has a codec of its own', async () => {
+  // W31
+  it('knows that a type ending in +json is JSON, unless it has its own codec', async () => {
     const registry = new CodecRegistry().register('application/json', named('json')).setDefault(named('default'))
     expect(await registry.decode(messageOf(typed('application/vnd.acme+json; v=2')))).toBe('json')
     registry.register('application/vnd.acme+json', named('own'))
@@ -73,7 +79,7 @@ describe('a registry of codecs', () => {
     expect(await noJson.decode(messageOf(typed('application/vnd.acme+json')))).toBe('default')
   })
 
-  it('replaces what was registered before, under any spelling, and belongs to whoever made it', async () => {
+  it('replaces what was registered before, under any spelling, and shares nothing with another registry', async () => {
     const registry = new CodecRegistry().register('a/b', named('old')).register('A/B; x=y', named('new'))
     expect(await registry.decode(messageOf(typed('a/b')))).toBe('new')
     expect(await failure(new CodecRegistry().decode(messageOf(typed('a/b'))))).toBeInstanceOf(DecodeError)
@@ -122,7 +128,7 @@ describe('jsonCodec', () => {
     expect(await decode('"ok"')).toBe('ok')
   })
 
-  it('takes an empty payload for poison', async () => {
+  it('treats an empty payload as poison', async () => {
     expect(isPoison(await failure(decode('')))).toBe(true)
   })
 
@@ -158,7 +164,7 @@ describe('decodeTyped', () => {
     })
   })
 
-  it('is the same DecodeError as ever when it cannot be decoded', async () => {
+  it('is the usual DecodeError when it cannot be decoded', async () => {
     expect(await failure(decodeTyped(registry, messageOf({ value: '{' }), isText))).toMatchObject({
       cause: expect.any(SyntaxError),
     })
@@ -166,7 +172,7 @@ describe('decodeTyped', () => {
 })
 
 describe('a media type', () => {
-  it('is what stands before the parameters, in lower case', () => {
+  it('is the part before the parameters, in lower case', () => {
     expect(['a/b', 'A/B', ' a/b ; x=y', 'a/b;', ''].map(mediaType)).toEqual(['a/b', 'a/b', 'a/b', 'a/b', ''])
   })
 })

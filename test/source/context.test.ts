@@ -9,10 +9,11 @@ import {
   contextKey,
   runContext,
   withAttempt,
-} from '../../src/source/context.js'
+} from '../../src/source/message/context.js'
 
 describe('the attempt in a context', () => {
-  it('S8 is 1 until somebody says otherwise, and a child does not change its parent', () => {
+  // S8
+  it('is 1 until it is set, and a child does not change its parent', () => {
     const ctx = background()
     expect(attempt(ctx)).toEqual([1, false])
     expect(attempt(withAttempt(ctx, 7))).toEqual([7, true])
@@ -20,7 +21,8 @@ describe('the attempt in a context', () => {
     expect(attempt(withAttempt(ctx, 1))).toEqual([1, true])
   })
 
-  it.each([0, 1.5, -1, Number.NaN, Infinity, '2'])('S8 cannot be %s', (n) => {
+  // S8
+  it.each([0, 1.5, -1, Number.NaN, Infinity, '2'])('cannot be %s', (n) => {
     expect(() => withAttempt(background(), n as number)).toThrow(RangeError)
   })
 
@@ -97,7 +99,7 @@ describe('the signal of a context', () => {
     expect(background().signal).not.toBe(ctx.signal)
   })
 
-  it('is asked of a run only when somebody looks', () => {
+  it('is asked of a run only when it is read', () => {
     let asked = 0
     const { signal } = new AbortController()
     const run = {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { PoisonError } from '../../src/core/failure-errors.js'
-import { ack, nak, type Result, reject, skip, term } from '../../src/core/result.js'
-import { InvalidResultError } from '../../src/core/stream-errors.js'
-import { background, withAttempt } from '../../src/source/context.js'
-import { defineMiddleware, type Thrown } from '../../src/source/define-middleware.js'
-import type { BatchEntry, BatchStep, Middleware } from '../../src/source/handler.js'
+import { PoisonError } from '../../src/core/failure/failure-errors.js'
+import { ack, nak, type Result, reject, skip, term } from '../../src/core/stream/result.js'
+import { InvalidResultError } from '../../src/core/stream/stream-errors.js'
+import { background, withAttempt } from '../../src/source/message/context.js'
+import { defineMiddleware, type Thrown } from '../../src/source/middleware/define-middleware.js'
+import type { BatchEntry, BatchStep, Middleware } from '../../src/source/middleware/handler.js'
 import { messageOf } from './message-of.js'
 
 const entries = (...cursors: readonly string[]): BatchEntry[] =>
@@ -66,7 +66,7 @@ describe('a middleware in two halves', () => {
     expect(await nothing.mapBatch!(async (all) => all.map(() => ack()))(entries('a', 'b'))).toEqual([ack(), ack()])
   })
 
-  it('answers at once when both halves and the handler do, and later when one of them does', async () => {
+  it('answers synchronously when both halves and the handler do, and later when one of them does', async () => {
     const { middleware } = noting()
     const message = messageOf({ cursor: 'a' })
     expect(middleware(() => ack())(background(), message)).toBe(ack())

@@ -1,7 +1,7 @@
 import { ack, dlq, Hopper, MemDeadLetter, MemInlet, nak, QueueInlet, retry } from 'millrace/source'
 import { describeInlet, FakeClock, Harness, runInletConformance } from 'millrace/testing'
 import { describe, expect, it } from 'vitest'
-import { memoryQueue } from '../../src/backends/memory/queue.js'
+import { memoryQueue } from '../../src/backends/memory/queue/memory-queue.js'
 
 describe('the public doors', () => {
   it('hold all it takes to consume a stream, and to test that', async () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Headers } from '../../src/source/headers.js'
+import { Headers } from '../../src/source/message/headers.js'
 
 const sample = () =>
   new Headers([
@@ -10,7 +10,8 @@ const sample = () =>
   ])
 
 describe('headers of a message', () => {
-  it('S3 gives the first match, nothing for a missing name, and every name in order', () => {
+  // S3
+  it('gives the first match, nothing for a missing name, and every name in order', () => {
     const headers = sample()
     expect(headers.get('content-type')).toBe('application/json')
     expect(headers.get('missing')).toBeUndefined()

@@ -2,8 +2,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ack } from '../../src/core/result.js'
-import { type LaneOptions, Lanes } from '../../src/source/lanes.js'
+import { ack } from '../../src/core/stream/result.js'
+import { type LaneOptions, Lanes } from '../../src/source/hopper/lanes.js'
 import { Delivery } from '../../src/source/loop/delivery.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 import { Harness } from '../../src/testing/harness.js'
@@ -31,7 +31,7 @@ function lanesOf(options: Partial<LaneOptions<Item>> = {}) {
       async end() {
         running.splice(running.indexOf(run), 1)
         gate.release()
-        // The lane hears of it a turn later.
+        // The lane is notified a turn later.
         await Promise.resolve()
         await Promise.resolve()
       },
@@ -46,14 +46,16 @@ function lanesOf(options: Partial<LaneOptions<Item>> = {}) {
 }
 
 describe('lanes', () => {
-  it('W30 are exact: keys whose hashes would collide run side by side', () => {
+  // W30
+  it('are exact: keys whose hashes would collide run side by side', () => {
     const { offer, now } = lanesOf()
     // With FNV-1a modulo 4096 the first two share lane 3262, and the third shares lane 0 with what has no key.
     offer('key-58', 'key-126', 'key-450', '')
     expect(now()).toEqual(['key-58', 'key-126', 'key-450', ''])
   })
 
-  it('W30 are shared only beyond maxLanes, and a key is never on two of them', async () => {
+  // W30
+  it('are shared only beyond maxLanes, and a key is never on two of them', async () => {
     const { lanes, offer, running, now } = lanesOf({ concurrency: 10, maxLanes: 2 })
     offer('a', 'b', 'c', 'c')
     expect(lanes.size).toBe(2)
@@ -68,7 +70,7 @@ describe('lanes', () => {
     expect(now().filter((key) => key === 'c')).toEqual(['c'])
     while (running.length > 0) await running[0]!.end()
     expect(lanes.size).toBe(0)
-    // Quiet again, it gets a lane of its own.
+    // Quiet again, it gets its own lane.
     offer('c', 'd')
     expect(now()).toEqual(['c', 'd'])
   })
@@ -101,10 +103,10 @@ describe('lanes', () => {
       calls += 1
     })
     offer('a', 'b', 'c')
-    expect(lanes.appetite()).toBe(0)
+    expect(lanes.capacity()).toBe(0)
     await running[0]!.end()
     expect(calls).toBe(1)
-    expect(lanes.appetite()).toBe(1)
+    expect(lanes.capacity()).toBe(1)
   })
 
   it('cost nothing once a million keys are quiet', async () => {
@@ -118,7 +120,7 @@ describe('lanes', () => {
     lanes.attach(async () => undefined)
     const pass = async (name: string, keys: number) => {
       for (let i = 0; i < keys; ) {
-        for (let room = lanes.appetite(); room > 0; room -= 1, i += 1) {
+        for (let room = lanes.capacity(); room > 0; room -= 1, i += 1) {
           lanes.offer(new Delivery({ key: `${name}-${i}` }, 0))
         }
         await Promise.resolve()
@@ -129,7 +131,7 @@ describe('lanes', () => {
     const before = heapBytes()
     await pass('measured', 1_000_000)
     expect(lanes.size).toBe(0)
-    // A million keys of about 16 bytes each: had they been kept, tens of megabytes would be.
+    // A million keys of about 16 bytes each: keeping them would take tens of megabytes.
     expect(heapBytes() - before).toBeLessThan(4 * 1024 * 1024)
   })
 })
@@ -142,7 +144,7 @@ function heapBytes(): number {
 }
 
 describe('any messages, handlers and limits', () => {
-  it('keep the law: in order per key, never more at once than allowed, each settled exactly once', async () => {
+  it('keep the promises: in order per key, never more at the same time than allowed, each settled exactly once', async () => {
     const message = fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd', 'e'), ms: fc.integer({ min: 0, max: 4 }) })
     const limits = fc.record({
       concurrency: fc.integer({ min: 1, max: 6 }),

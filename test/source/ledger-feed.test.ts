@@ -1,43 +1,48 @@
 import { describe, expect, it } from 'vitest'
 import { memoryBackend } from '../../src/backends/memory/backend.js'
-import type { Clock } from '../../src/core/clock.js'
-import { GroupCommit } from '../../src/ports/group-commit.js'
-import type { Claimed, Envelope } from '../../src/ports/item.js'
-import type { Ledger, Worker } from '../../src/ports/ledger.js'
-import { ownedBy } from '../../src/ports/native.js'
+import { GroupCommit } from '../../src/core/group-commit.js'
+import type { Clock } from '../../src/core/time/clock.js'
+import { ownedBy } from '../../src/ports/find-ledger.js'
+import type { ClaimedItem, Envelope } from '../../src/ports/item.js'
+import type { Ledger, WorkerRecord } from '../../src/ports/ledger.js'
 import type { CommitResult, Effect, Settlement } from '../../src/ports/settlement.js'
-import { type LedgerFeedOptions, ledgerFeed, type Outgoing, type Settling } from '../../src/source/ledger-feed.js'
-import type { Admission, Carry } from '../../src/source/loop/admission.js'
+import {
+  type LedgerFeedOptions,
+  ledgerFeed,
+  type Outgoing,
+  type PendingSettlement,
+} from '../../src/source/feeds/ledger-feed.js'
+import type { Admission, RunDeliveries } from '../../src/source/loop/admission.js'
 import type { Delivery } from '../../src/source/loop/delivery.js'
 import { LeaseLostError } from '../../src/source/loop/errors.js'
 import { Loop } from '../../src/source/loop/loop.js'
+import type { LoopObserver } from '../../src/source/loop/loop-observer.js'
 import type { LoopOptions } from '../../src/source/loop/loop-options.js'
-import type { Observer } from '../../src/source/loop/observer.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 import { held } from './hopper/support.js'
 
 const DAY = 86_400_000
-const worker: Worker = { id: 'w1', host: 'here', version: '1', types: ['t'], queues: ['default'] }
+const worker: WorkerRecord = { id: 'w1', host: 'here', version: '1', types: ['t'], queues: ['default'] }
 
-/** The least policy there is: so many at once, in the order of arrival. */
-class AtOnce implements Admission<Claimed> {
+/** The least policy there is: so many at a time, in the order of arrival. */
+class AtOnce implements Admission<ClaimedItem> {
   readonly #max: number
-  readonly #waiting: Delivery<Claimed>[] = []
+  readonly #waiting: Delivery<ClaimedItem>[] = []
   #running = 0
-  #carry: Carry<Claimed> | undefined
+  #carry: RunDeliveries<ClaimedItem> | undefined
   #wake: (() => void) | undefined
   constructor(max: number, prefetch = 0) {
     this.#max = max
     this.#prefetch = prefetch
   }
   readonly #prefetch: number
-  attach(carry: Carry<Claimed>): void {
+  attach(carry: RunDeliveries<ClaimedItem>): void {
     this.#carry = carry
   }
-  appetite(): number {
+  capacity(): number {
     return this.#max + this.#prefetch - this.#running - this.#waiting.length
   }
-  offer(delivery: Delivery<Claimed>): 'taken' {
+  offer(delivery: Delivery<ClaimedItem>): 'taken' {
     this.#waiting.push(delivery)
     this.#start()
     return 'taken'
@@ -47,7 +52,7 @@ class AtOnce implements Admission<Claimed> {
     return () => undefined
   }
   finish(): void {}
-  drain(): readonly Delivery<Claimed>[] {
+  drain(): readonly Delivery<ClaimedItem>[] {
     return this.#waiting.splice(0)
   }
   #start(): void {
@@ -72,7 +77,7 @@ function openLedger(clock: Clock, over: (ledger: Ledger) => Partial<Ledger> = ()
   const claims: { readonly queue: string; readonly max: number }[][] = []
   const ledger: Ledger = Object.assign(Object.create(inner) as Ledger, {
     claim: (ask: Parameters<Ledger['claim']>[0]) => {
-      claims.push([...ask.from])
+      claims.push([...ask.queues])
       return inner.claim(ask)
     },
     commit: (batch: readonly Settlement[]) => {
@@ -102,18 +107,18 @@ function itemOf(clock: Clock, id: string, over: Partial<Envelope> = {}): Envelop
 const pushed = (item: Envelope, how: { readonly queue?: string; readonly delayMs?: number } = {}): Settlement => ({
   guard: { by: 'absent', id: item.id },
   effects: [
-    { do: 'openGroup', groupId: item.groupId, by: 1 },
-    { do: 'push', item, queue: how.queue ?? 'default', delayMs: how.delayMs ?? 0 },
+    { do: 'joinGroup', groupId: item.groupId, count: 1 },
+    { do: 'enqueue', item, queue: how.queue ?? 'default', delayMs: how.delayMs ?? 0 },
   ],
 })
 
-const done = ({ item }: Delivery<Claimed>, more: readonly Effect[] = []): Settling => ({
+const done = ({ item }: Delivery<ClaimedItem>, more: readonly Effect[] = []): PendingSettlement => ({
   settlement: {
     guard: { by: 'lease', lease: item.lease },
     effects: [
       ...more,
-      { do: 'finish', id: item.envelope.id, ending: 'done', keepMs: DAY },
-      { do: 'closeGroup', groupId: item.envelope.groupId, by: 1 },
+      { do: 'complete', id: item.envelope.id, ending: 'completed', keepMs: DAY },
+      { do: 'leaveGroup', groupId: item.envelope.groupId, count: 1 },
     ],
   },
 })
@@ -122,7 +127,7 @@ interface Setup {
   readonly over?: (ledger: Ledger) => Partial<Ledger>
   readonly feed?: Partial<LedgerFeedOptions>
   readonly loop?: Partial<LoopOptions>
-  readonly observer?: Observer<Claimed, Settling>
+  readonly observer?: LoopObserver<ClaimedItem, PendingSettlement>
 }
 
 function working({ over, feed = {}, loop = {}, observer = {} }: Setup = {}) {
@@ -143,7 +148,7 @@ function working({ over, feed = {}, loop = {}, observer = {} }: Setup = {}) {
     ...feed,
   })
   const patience = { attempts: Infinity, baseMs: 100, maxMs: 5_000, timeoutMs: 5_000 }
-  const engine = new Loop<Claimed, Settling>(
+  const engine = new Loop<ClaimedItem, PendingSettlement>(
     {
       clock,
       settle: patience,
@@ -175,7 +180,7 @@ describe('the loop over a ledger', () => {
     expect(await running).toMatchObject({ received: 1_000, settled: 1_000, lost: 0, returned: 0, abandoned: 0 })
     expect([...runs.values()]).toEqual(items.map(() => 1))
     const views = await inner.read(items.map(({ id }) => id))
-    expect(views.map((view) => view?.status)).toEqual(items.map(() => 'success'))
+    expect(views.map((view) => view?.status)).toEqual(items.map(() => 'completed'))
     expect(clock.pending).toBe(0)
   })
 
@@ -209,16 +214,16 @@ describe('the loop over a ledger', () => {
     await ledger.commit([pushed(itemOf(clock, 'sooner'), { delayMs: 100 })])
     await clock.advance(1_000)
     expect(startedAt).toEqual([1_100, 1_234])
-    // Looked at the start, when told of each, and when each was due; an idle minute has no looks.
-    const looks = claims.length
-    expect(looks).toBeLessThanOrEqual(8)
+    // It claims at the start, when notified of each, and when each is due; an idle minute has no claims.
+    const sent = claims.length
+    expect(sent).toBeLessThanOrEqual(8)
     await clock.advance(50_000)
-    expect(claims.length).toBe(looks)
+    expect(claims.length).toBe(sent)
     await engine.stop()
     await running
   })
 
-  it('starts what is pushed meanwhile at once', async () => {
+  it('starts immediately what is pushed meanwhile', async () => {
     const { clock, ledger, source, engine } = working()
     const seen: string[] = []
     const running = engine.run(source, new AtOnce(10), async ([delivery]) => {
@@ -257,7 +262,7 @@ describe('leases', () => {
     expect(await running).toMatchObject({ settled: 100, lost: 0 })
   })
 
-  it('that lapse are lost: the run is told, and its settlement changes nothing', async () => {
+  it('that lapse are lost: the run is notified, and its settlement changes nothing', async () => {
     const { clock, ledger, inner, source, engine } = working({
       // A process that cannot reach its ledger to beat.
       over: () => ({ extend: () => Promise.reject(new Error('away')) }),
@@ -280,10 +285,10 @@ describe('leases', () => {
     await clock.settle()
     await engine.stop()
     expect(await running).toMatchObject({ received: 2, settled: 1, lost: 1 })
-    expect(await inner.read(['a'])).toMatchObject([{ status: 'success', lapses: 1 }])
+    expect(await inner.read(['a'])).toMatchObject([{ status: 'completed', lapses: 1 }])
   })
 
-  it('that somebody else took over are lost at the settlement', async () => {
+  it('that another worker took over are lost at the settlement', async () => {
     const { clock, ledger, inner, source, engine } = working({
       over: () => ({ extend: async (all) => all.map(() => 'held' as const) }),
     })
@@ -291,13 +296,13 @@ describe('leases', () => {
     const running = engine.run(source, new AtOnce(1), async ([delivery]) => {
       await clock.sleep(31_000)
       // Another worker claims what has lapsed.
-      await inner.claim({ from: [{ queue: 'default', max: 1 }], leaseMs: 60_000, worker: 'w2' })
+      await inner.claim({ queues: [{ queue: 'default', max: 1 }], leaseMs: 60_000, worker: 'w2' })
       return [done(delivery)]
     })
     await clock.advance(31_000)
     await engine.stop()
     expect(await running).toMatchObject({ settled: 0, lost: 1 })
-    expect(await inner.read(['a'])).toMatchObject([{ status: 'running', holder: 'w2' }])
+    expect(await inner.read(['a'])).toMatchObject([{ status: 'running', worker: 'w2' }])
   })
 })
 
@@ -317,7 +322,7 @@ describe('a stop', () => {
     expect(await running).toMatchObject({ received: 10, settled: 1, returned: 9 })
     expect(commits).toEqual([9, 1])
     const reply = await inner.claim({
-      from: [{ queue: 'default', max: 20 }],
+      queues: [{ queue: 'default', max: 20 }],
       leaseMs: 1_000,
       worker: 'w2',
     })
@@ -370,14 +375,15 @@ describe('a settlement', () => {
       const append = (now: { readonly value?: string; readonly version: number }): Settlement => {
         const value = `${now.value ?? ''}${id}`
         folds.push(value)
-        return done(delivery, [{ do: 'contribute', groupId: 'g', value, final: false, expect: now.version }]).settlement
+        return done(delivery, [{ do: 'setGroupValue', groupId: 'g', value, final: false, ifVersion: now.version }])
+          .settlement
       }
       return [{ settlement: append({ version: 0 }), refold: append }]
     })
     await clock.settle()
     await engine.stop()
     expect(await running).toMatchObject({ settled: 2 })
-    // Both began from nothing; whoever came second folded once more.
+    // Both began from nothing; the second one folded once more.
     expect(folds).toEqual(['a', 'b', 'ab'])
     expect(await inner.groups(['g'])).toMatchObject([{ value: 'ab', open: 0 }])
   })
@@ -388,15 +394,21 @@ describe('a settlement', () => {
     const running = engine.run(source, new AtOnce(1), async ([delivery]) => {
       const { item } = delivery
       const guard = { by: 'lease' as const, lease: item.lease }
-      const finish: Effect = { do: 'finish', id: 'big', ending: 'done', result: 'x'.repeat(2_000_000), keepMs: DAY }
+      const finish: Effect = {
+        do: 'complete',
+        id: 'big',
+        ending: 'completed',
+        result: 'x'.repeat(2_000_000),
+        keepMs: DAY,
+      }
       return [
         {
-          settlement: { guard, effects: [finish, { do: 'closeGroup', groupId: 'g-big', by: 1 }] },
+          settlement: { guard, effects: [finish, { do: 'leaveGroup', groupId: 'g-big', count: 1 }] },
           refused: (result) => ({
             guard,
             effects: [
-              { do: 'park', id: 'big', ending: 'aborted', class: 'poison', error: result.message, keepMs: DAY },
-              { do: 'closeGroup', groupId: 'g-big', by: 1 },
+              { do: 'deadLetter', id: 'big', ending: 'aborted', class: 'poison', error: result.message, keepMs: DAY },
+              { do: 'leaveGroup', groupId: 'g-big', count: 1 },
             ],
           }),
         },
@@ -416,7 +428,13 @@ describe('a settlement', () => {
     commits.length = 0
     const running = engine.run(source, new AtOnce(1), async ([delivery]) => {
       const guard = { by: 'lease' as const, lease: delivery.item.lease }
-      const finish: Effect = { do: 'finish', id: 'big', ending: 'done', result: 'x'.repeat(2_000_000), keepMs: DAY }
+      const finish: Effect = {
+        do: 'complete',
+        id: 'big',
+        ending: 'completed',
+        result: 'x'.repeat(2_000_000),
+        keepMs: DAY,
+      }
       const again: Settlement = { guard, effects: [finish] }
       return [{ settlement: again, refused: () => again }]
     })
@@ -452,7 +470,7 @@ describe('a settlement', () => {
 describe('several queues', () => {
   const queues = ['default', 'bulk', 'mail']
 
-  it('get equal parts of the appetite, never more than it together, and another leads each time', async () => {
+  it('get equal parts of the capacity, never more than it together, and another leads each time', async () => {
     const { clock, ledger, source, engine, claims } = working({ feed: { queues } })
     for (const queue of queues) {
       await ledger.commit(Array.from({ length: 4 }, (_, i) => pushed(itemOf(clock, `${queue}-${i}`), { queue })))
@@ -500,11 +518,11 @@ describe('several queues', () => {
       feed: { queues: ['default', 'bulk'] },
       over: (inner) => ({
         claim: async (ask) => {
-          const bulk = ask.from.some((share) => share.queue === 'bulk')
+          const bulk = ask.queues.some((share) => share.queue === 'bulk')
           if (bulk) asked.push(setup.clock.monotonic())
           if (!bulk || !isBroken) return inner.claim(ask)
-          const reply = await inner.claim({ ...ask, from: ask.from.filter((share) => share.queue !== 'bulk') })
-          return { ...reply, failed: [{ queue: 'bulk', error: new Error('away') }] }
+          const reply = await inner.claim({ ...ask, queues: ask.queues.filter((share) => share.queue !== 'bulk') })
+          return { ...reply, failedQueues: [{ queue: 'bulk', error: new Error('away') }] }
         },
       }),
     })

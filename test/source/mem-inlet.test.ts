@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { ack, inProgress, manual, nak, nakAfter, skip, term } from '../../src/core/result.js'
-import { Headers } from '../../src/source/headers.js'
-import { MemInlet, type MemInletOptions } from '../../src/source/mem-inlet.js'
-import { memDelivery } from '../../src/source/mem-message.js'
-import { vendorToken } from '../../src/source/message.js'
-import type { Subscription } from '../../src/source/subscription.js'
+import { ack, inProgress, manual, nak, nakAfter, skip, term } from '../../src/core/stream/result.js'
+import { MemInlet, type MemInletOptions } from '../../src/source/inlets/memory/mem-inlet.js'
+import { memDelivery } from '../../src/source/inlets/memory/mem-message.js'
+import type { Subscription } from '../../src/source/inlets/subscription.js'
+import { Headers } from '../../src/source/message/headers.js'
+import { vendorToken } from '../../src/source/message/message.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 import { textOf } from './hopper/support.js'
 
@@ -61,7 +61,7 @@ describe('a message of a memory inlet', () => {
     ])
   })
 
-  it('gives its vendor value to whoever holds the token', async () => {
+  it('gives its vendor value to the holder of the token', async () => {
     const { next } = await opened({ messages: [{}] })
     const message = await next()
     expect(message.as(memDelivery)).toMatchObject({ id: '1' })
@@ -193,7 +193,7 @@ describe('several subscriptions', () => {
     const waiting = other.next(never)
     await clock.settle()
     await clock.advance(100)
-    // Whoever looks first gets it first; both wait for the one message.
+    // The first to ask gets it first; both wait for the one message.
     expect((await Promise.race([waiting, next()])).deliveryCount).toBeGreaterThanOrEqual(1)
     await inlet.close()
     await Promise.allSettled([waiting])
@@ -201,7 +201,7 @@ describe('several subscriptions', () => {
 })
 
 describe('a closed inlet', () => {
-  it('takes nothing and nobody any more', async () => {
+  it('takes no more messages and no more subscribers', async () => {
     const { inlet, next } = await opened()
     const waiting = next()
     await inlet.close()
@@ -269,20 +269,20 @@ describe('capabilities of a memory inlet', () => {
     expect(await lag()).toBe(2)
   })
 
-  it('tell a group of partitions that come and go', async () => {
+  it('notify a group of partitions that come and go', async () => {
     const { inlet, sub, next } = await opened({ consumerGroups: true, messages: [{ key: 'a' }, { key: 'b' }] })
-    const told: string[] = []
+    const notified: string[] = []
     const group = sub.capability('consumerGroups')!
-    group.onAssigned((keys) => void told.push(`+${keys.join()}`))
+    group.onAssigned((keys) => void notified.push(`+${keys.join()}`))
     group.onRevoked(async (keys) => {
       await Promise.resolve()
-      told.push(`-${keys.join()}`)
+      notified.push(`-${keys.join()}`)
     })
     await inlet.revoke('a')
-    expect(told).toEqual(['-a'])
+    expect(notified).toEqual(['-a'])
     expect((await next()).partitionKey).toBe('b')
     await inlet.assign('a')
-    expect(told).toEqual(['-a', '+a'])
+    expect(notified).toEqual(['-a', '+a'])
     expect((await next()).partitionKey).toBe('a')
   })
 })

@@ -1,5 +1,5 @@
-import { Headers, type HeadersInit } from '../../src/source/headers.js'
-import type { Message, VendorToken } from '../../src/source/message.js'
+import { Headers, type HeadersInit } from '../../src/source/message/headers.js'
+import type { Message, VendorToken } from '../../src/source/message/message.js'
 
 /** What a test says of a message; the rest is plain. */
 export interface MessageSpec {

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { memoryQueue } from '../../src/backends/memory/queue.js'
-import { ack, nak, nakAfter, reject, term } from '../../src/core/result.js'
+import { memoryQueue } from '../../src/backends/memory/queue/memory-queue.js'
+import { ack, nak, nakAfter, reject, term } from '../../src/core/stream/result.js'
 import type { Queue } from '../../src/ports/ports.js'
-import { Hopper } from '../../src/source/hopper.js'
+import { Hopper } from '../../src/source/hopper/hopper.js'
+import { QueueInlet, type QueueInletOptions } from '../../src/source/inlets/queue/queue-inlet.js'
+import { pulledWork } from '../../src/source/inlets/queue/queue-message.js'
 import { dlq } from '../../src/source/middleware/dead-letter.js'
 import { MemDeadLetter } from '../../src/source/middleware/mem-dead-letter.js'
 import { retry } from '../../src/source/middleware/retry.js'
-import { QueueInlet, type QueueInletOptions } from '../../src/source/queue-inlet.js'
-import { pulledWork } from '../../src/source/queue-message.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 import { held, textOf } from './hopper/support.js'
 
@@ -73,7 +73,7 @@ describe('results on a queue', () => {
     expect([textOf(await again), (await again).deliveryCount]).toEqual(['later', 2])
   })
 
-  it('leave no second dead letter where middleware has parked one', async () => {
+  it('leave no second dead letter where middleware has dead-lettered one', async () => {
     const { clock, queue, inlet, sub } = await opened()
     const letters = new MemDeadLetter()
     queue.push('bad')
@@ -122,7 +122,7 @@ describe('results on a queue', () => {
     expect(delays).toEqual([900_000])
   })
 
-  it('may be tried again when nobody waits for the first try any more', async () => {
+  it('may be tried again when the first try is no longer awaited', async () => {
     let tries = 0
     const { queue, sub } = await opened({
       wrap: (q) => ({
@@ -135,18 +135,18 @@ describe('results on a queue', () => {
     })
     queue.push('a')
     const message = await sub.next(never)
-    const patience = new AbortController()
-    const first = sub.settle(message, ack(), patience)
+    const timeout = new AbortController()
+    const first = sub.settle(message, ack(), timeout)
     await expect(sub.settle(message, ack(), never)).rejects.toMatchObject({ code: 'ALREADY_SETTLED' })
-    patience.abort(new Error('too slow'))
+    timeout.abort(new Error('too slow'))
     await expect(first).rejects.toThrow('too slow')
     await sub.settle(message, ack(), never)
     expect(queue.size()).toBe(0)
   })
 })
 
-describe('looking at a queue that tells nobody', () => {
-  it('is done more and more rarely while it is empty, up to idlePollMs', async () => {
+describe('polling a queue that sends no notifications', () => {
+  it('happens less and less often while it is empty, up to idlePollMs', async () => {
     const at: number[] = []
     const setup = await opened({
       idlePollMs: 100,
@@ -168,16 +168,16 @@ describe('looking at a queue that tells nobody', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('is done at once after a nudge, also one that comes while it is being looked at', async () => {
-    const looking = held()
-    let looks = 0
+  it('happens immediately after a nudge, also one that comes during a poll', async () => {
+    const polling = held()
+    let polls = 0
     const { clock, queue, inlet, sub } = await opened({
       wrap: (q) => ({
         ...q,
         pop: async (max, visibility) => {
-          looks += 1
+          polls += 1
           const found = q.pop(max, visibility)
-          if (looks === 1) await looking.promise
+          if (polls === 1) await polling.promise
           return found
         },
       }),
@@ -186,7 +186,7 @@ describe('looking at a queue that tells nobody', () => {
     await clock.settle()
     queue.push('a')
     inlet.nudge()
-    looking.release()
+    polling.release()
     expect(textOf(await waiting)).toBe('a')
     const again = sub.next(never)
     await clock.settle()
@@ -196,14 +196,14 @@ describe('looking at a queue that tells nobody', () => {
     expect(clock.monotonic()).toBe(0)
   })
 
-  it('gives back what a look brings after an abort', async () => {
-    const looking = held()
+  it('gives back what a poll brings after an abort', async () => {
+    const polling = held()
     const { clock, queue, sub } = await opened({
       wrap: (q) => ({
         ...q,
         pop: async (max, visibility) => {
           const found = q.pop(max, visibility)
-          await looking.promise
+          await polling.promise
           return found
         },
       }),
@@ -214,19 +214,19 @@ describe('looking at a queue that tells nobody', () => {
     await clock.settle()
     stop.abort(new Error('enough'))
     await expect(waiting).rejects.toThrow('enough')
-    looking.release()
+    polling.release()
     await clock.settle()
     expect(queue.pop(1, 1_000)).toMatchObject([{ body: 'a', attempt: 2 }])
   })
 
   it('is tried again by a hopper when it fails', async () => {
-    let looks = 0
+    let polls = 0
     const { clock, queue, sub } = await opened({
       wrap: (q) => ({
         ...q,
         pop: (max, visibility) => {
-          looks += 1
-          if (looks < 4) throw new Error('away')
+          polls += 1
+          if (polls < 4) throw new Error('away')
           return q.pop(max, visibility)
         },
       }),
@@ -238,7 +238,7 @@ describe('looking at a queue that tells nobody', () => {
     expect(await running).toMatchObject({ acked: 1 })
   })
 
-  it('asks for no more than the queue gives at once, and keeps what it gave beyond the question', async () => {
+  it('asks for no more than the queue gives at a time, and keeps what it gave beyond that', async () => {
     const asked: number[] = []
     const { queue, sub } = await opened({
       wrap: (q) => ({

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { QueueRotation } from '../../src/source/queue-rotation.js'
+import { QueueRotation } from '../../src/source/feeds/queue-rotation.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 
 describe('queues that cannot be asked', () => {
-  it('are all waited for, though something has been due for long: looking at once would spin', async () => {
+  it('are all waited for, though something has been due for long: polling immediately would spin', async () => {
     const clock = new FakeClock()
     const rotation = new QueueRotation(['a', 'b'], clock, 1_000)
     const dueAt = clock.now()
@@ -20,7 +20,7 @@ describe('queues that cannot be asked', () => {
     expect(rotation.earlier(dueAt)).toBe(clock.now() + 1_000)
   })
 
-  it('keep nobody from looking at the others when something is due there', async () => {
+  it('do not delay a poll of the others when something is due there', async () => {
     const clock = new FakeClock()
     const rotation = new QueueRotation(['a', 'b'], clock, 1_000)
     rotation.heard(

@@ -1,5 +1,7 @@
-import type { Backend, Ledger, Queue } from '../../src/index.js'
-import { own, ownedBy } from '../../src/ports/native.js'
+import type { Backend } from '../../src/index.js'
+import { ownedBy, ownPorts } from '../../src/ports/find-ledger.js'
+import type { Ledger } from '../../src/ports/ledger.js'
+import type { Queue } from '../../src/ports/ports.js'
 
 /** The same backend, natively, with another ledger in front of its own: `change` says which of its functions differ. */
 export function wrapLedger(sound: Backend, change: (ledger: Ledger) => Partial<Ledger>): Backend {
@@ -19,6 +21,6 @@ export function wrapLedger(sound: Backend, change: (ledger: Ledger) => Partial<L
     const ledger = found.open(options)
     return { ...ledger, ...change(ledger) }
   }
-  own({ queues, pubsub, store, open })
+  ownPorts({ queues, pubsub, store, open })
   return { queue, pubsub, store, named }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { ack, nak, term } from '../../src/core/result.js'
-import { Hopper } from '../../src/source/hopper.js'
-import { MemInlet } from '../../src/source/mem-inlet.js'
+import { ack, nak, term } from '../../src/core/stream/result.js'
+import { Hopper } from '../../src/source/hopper/hopper.js'
+import { MemInlet } from '../../src/source/inlets/memory/mem-inlet.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 import { Harness } from '../../src/testing/harness.js'
 

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import type { CancelAnswer, InputForName, InputOf, SelfOf, WorkOptions } from '../../src/index.js'
+import type { CancelResult, InputOf, SelfOf, WorkOptions } from '../../src/index.js'
 import type { WorkSystem } from '../../src/work/create-work.js'
-import { defineWork } from '../../src/work/define-work.js'
+import { defineWork } from '../../src/work/define/define-work.js'
+import type { InputForName } from '../../src/work/define/work.js'
 import type { Equal, Expect } from './equal.js'
 
 const Order = z.object({
@@ -55,7 +56,7 @@ export async function enqueues(): Promise<void> {
     tags: ['a'],
   })
   const answer = await handle.cancel('why')
-  const check: Expect<Equal<typeof answer, CancelAnswer>> = true
+  const check: Expect<Equal<typeof answer, CancelResult>> = true
   void check
   for await (const value of handle.watchProgress()) {
     const isUnknown: Expect<Equal<typeof value, unknown>> = true

@@ -1,5 +1,6 @@
-import type { ItemSummary, Ledger } from '../../src/index.js'
-import type { ItemLine, ItemReport, Ops, Redact } from '../../src/ops/index.js'
+import type { ItemReport, ListedItem, Ops, Redact } from '../../src/ops/index.js'
+import type { ItemSummary } from '../../src/ports/inspect.js'
+import type { Ledger } from '../../src/ports/ledger.js'
 import type { Equal, Expect } from './equal.js'
 
 declare const ledger: Ledger
@@ -22,7 +23,7 @@ export async function lists(): Promise<void> {
   void payloads
 }
 export type Listed = Expect<Equal<Extract<keyof ItemSummary, 'input' | 'result' | 'progress'>, never>>
-export type Line = Expect<Equal<Extract<keyof ItemLine, 'input' | 'result' | 'progress'>, never>>
+export type Line = Expect<Equal<Extract<keyof ListedItem, 'input' | 'result' | 'progress'>, never>>
 export type Report = Expect<
   Equal<Extract<keyof ItemReport, 'input' | 'result' | 'progress'>, 'input' | 'result' | 'progress'>
 >

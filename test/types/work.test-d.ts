@@ -1,9 +1,8 @@
 import { createWork } from '../../src/index.js'
-import type { BatchOutcome } from '../../src/work/batch-outcome.js'
 import type { WorkSystem } from '../../src/work/create-work.js'
-import { type BatchConfig, defineBatchWork } from '../../src/work/define-batch-work.js'
-import { defineWork } from '../../src/work/define-work.js'
-import { dependency } from '../../src/work/dependency.js'
+import { type BatchConfig, defineBatchWork } from '../../src/work/define/define-batch-work.js'
+import { defineWork } from '../../src/work/define/define-work.js'
+import { dependency } from '../../src/work/define/dependency.js'
 import type {
   GroupOfBuilder,
   GroupOfItem,
@@ -13,7 +12,8 @@ import type {
   SelfOf,
   WorkContext,
   WorkHandle,
-} from '../../src/work/work.js'
+} from '../../src/work/define/work.js'
+import type { BatchOutcome } from '../../src/work/run/batch-outcome.js'
 import type { Equal, Expect } from './equal.js'
 
 type Both<B, S, G> = Equal<SelfOf<B>, S> extends true ? Equal<GroupOfBuilder<B>, G> : false

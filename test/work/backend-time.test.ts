@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { FakeClock } from '../../src/testing/fake-clock.js'
-import { BackendTime } from '../../src/work/backend-time.js'
+import { BackendTime } from '../../src/work/worker/backend-time.js'
 
 /** A machine whose clock is five minutes behind the backend's. */
 function machine() {
@@ -10,14 +10,14 @@ function machine() {
 }
 
 describe("the backend's time", () => {
-  it('is the time of the machine until the backend has told', () => {
+  it('is the time of the machine until the first reply', () => {
     const { clock, time } = machine()
 
     expect(time.isKnown).toBe(false)
     expect(time.now()).toBe(clock.now())
   })
 
-  it('goes on from what a quick reply told, whatever becomes of the clock of the machine', async () => {
+  it('goes on from a quick reply, whatever becomes of the clock of the machine', async () => {
     const { clock, backendNow, time } = machine()
     time.learn(backendNow(), clock.monotonic())
     await clock.advance(60_000)
@@ -27,7 +27,7 @@ describe("the backend's time", () => {
     expect(time.now()).toBe(truth)
   })
 
-  it('follows a clock of the backend that somebody sets, also where the reply was slower than the one before', async () => {
+  it('follows the clock of the backend when it is set, also where the reply was slower than the one before', async () => {
     const { clock, backendNow, time } = machine()
     time.learn(backendNow(), clock.monotonic())
     const askedMs = clock.monotonic()

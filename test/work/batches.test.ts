@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Clock } from '../../src/core/clock.js'
+import type { Clock } from '../../src/core/time/clock.js'
 import {
   type Doer,
   defineBatchWork,
@@ -36,7 +36,8 @@ function doubling(options: { size?: number; maxWait?: number; skipQueue?: boolea
 }
 
 describe.each(GROUNDS)('batched work on %s ports', (ground) => {
-  it('S85 runs together what came together, and the rest when the first has waited enough', async () => {
+  // S85
+  it('runs together what came together, and the rest when the first has waited enough', async () => {
     const { sizes, double } = doubling()
     const { w, until, events } = world(ground, { work: [double] })
     const handles = [1, 2, 3, 4, 5, 6, 7].map((n) => w.enqueue(double({ n })))
@@ -62,7 +63,8 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect([await until(one.result()), await until(two.result())]).toEqual([2, 4])
   })
 
-  it('S86 tries every item of a batch that failed again, each by itself', async () => {
+  // S86
+  it('tries every item of a batch that failed again, each by itself', async () => {
     let runs = 0
     const flaky = defineBatchWork('flaky', {
       size: 2,
@@ -81,7 +83,8 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect(runs).toBeGreaterThanOrEqual(2)
   })
 
-  it('S86 takes too few outputs, or none, for a failure', async () => {
+  // S86
+  it('treats too few outputs, or none, as a failure', async () => {
     let runs = 0
     const short = defineBatchWork('short', {
       size: 2,
@@ -110,7 +113,7 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     )
   })
 
-  it('judges every item of a failed batch alone', async () => {
+  it('judges every item of a failed batch by itself', async () => {
     const sizes: number[] = []
     const judged = defineBatchWork('judged', {
       size: 3,
@@ -239,15 +242,15 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect(await ends([1, 2].map((n) => w.enqueue(short({ n }))))).toEqual([tooFew, tooFew])
   })
 
-  it('settles items that were cancelled before they ran alone as cancelled', async () => {
+  it('settles items that were cancelled before they ran by themselves as cancelled', async () => {
     const hold = gate()
-    const alone: number[] = []
+    const single: number[] = []
     const bulk = defineBatchWork('bulk', {
       size: 3,
       maxWait: 20,
       run: async (inputs: readonly N[]) => {
         if (inputs.length > 1) throw new PoisonError('one of you')
-        alone.push(inputs[0]!.n)
+        single.push(inputs[0]!.n)
         await hold.promise
         return inputs.map(({ n }) => n)
       },
@@ -255,17 +258,17 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     const { w, until, clock } = world(ground, { work: [bulk] })
     const handles = [1, 2, 3].map((n) => w.enqueue(bulk({ n })))
     await clock.advance(1_000)
-    expect(alone).toEqual([1])
+    expect(single).toEqual([1])
     await until(handles[1]!.cancel('not needed'))
     await clock.advance(10_000)
     hold.open()
 
     const ends = handles.map((one) => until(one.result()).catch((error) => (error as Error).message))
     expect(await Promise.all(ends)).toEqual([1, expect.stringContaining('cancelled'), 3])
-    expect(alone).toEqual([1, 3])
+    expect(single).toEqual([1, 3])
   })
 
-  it('gives back items that have not run alone yet when the system stops', async () => {
+  it('returns items that have not run by themselves yet when the system stops', async () => {
     const hold = gate()
     let isFirst = true
     const bulk = defineBatchWork('bulk', {
@@ -292,7 +295,7 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect([undefined, 0]).toContain(await dead())
   })
 
-  it('writes what ran alone after a throw within some seconds, and brings the rest back', async () => {
+  it('writes what ran by itself after a throw within some seconds, and brings the rest back', async () => {
     const runs: number[] = []
     const work = defineBatchWork('slow', {
       size: 6,
@@ -307,7 +310,7 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     const { w, clock, until } = world(ground, { work: [work] })
     const handles = [0, 1, 2, 3, 4, 5].map((n) => w.enqueue(work({ n })))
     const outcomes = Promise.allSettled(handles.map((handle) => handle.result()))
-    // The batch, and two of its items alone: six runs in a row would take 21 s before the first is written.
+    // The batch, and two of its items by themselves: six runs in a row would take 21 s before the first is written.
     await clock.advance(9_500)
     const states = await until(w.states(handles.slice(0, 2).map(({ id }) => id)))
     expect(states.map((state) => state?.status)).toEqual(['dead', 'success'])
@@ -317,19 +320,19 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect(runs).toEqual([6, 1, 1, 4])
   })
 
-  it('takes the outcome of an item that runs alone', async () => {
-    const alone = defineBatchWork('alone', {
+  it('takes the outcome of an item that runs by itself', async () => {
+    const single = defineBatchWork('single', {
       size: 5,
       maxWait: 0,
       retry: { attempts: 2, base: 5, jitter: 0 },
       run: (inputs: readonly N[], { ok, fail }) =>
         inputs.map(({ n }) => (n === 1 ? ok(n) : n === 2 ? ok() : fail(new PoisonError('bad')))),
     })
-    const { w, until, events } = world(ground, { work: [alone] })
+    const { w, until, events } = world(ground, { work: [single] })
     for (const skipQueue of [false, true]) {
-      expect(await until(w.enqueue(alone({ n: 1 }), { skipQueue }).result())).toBe(1)
-      expect(await until(w.enqueue(alone({ n: 2 }), { skipQueue }).group())).toBeUndefined()
-      await expect(until(w.enqueue(alone({ n: 3 }), { skipQueue }).result())).rejects.toThrow('bad')
+      expect(await until(w.enqueue(single({ n: 1 }), { skipQueue }).result())).toBe(1)
+      expect(await until(w.enqueue(single({ n: 2 }), { skipQueue }).group())).toBeUndefined()
+      await expect(until(w.enqueue(single({ n: 3 }), { skipQueue }).result())).rejects.toThrow('bad')
     }
     expect(events.filter(({ kind }) => kind === 'failed')).toHaveLength(2)
   })
@@ -349,7 +352,7 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     const [strict, lax] = [forgets('strict'), forgets('lax', false)]
     const { w, until, another } = world(ground, { work: [strict, lax] })
     const both = [1, 2].map((n) => w.enqueue(strict({ n })))
-    // Which of the two it was meant for is found out by running them alone.
+    // Which of the two it was meant for is found out by running each by itself.
     expect(await until(both[0]!.result())).toBe(1)
     await expect(until(both[1]!.result())).rejects.toThrow('not returned')
     await expect(until(w.enqueue(strict({ n: 2 }), { skipQueue: true }).result())).rejects.toThrow('not returned')
@@ -361,7 +364,7 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect(await until(loose.enqueue(strict({ n: 2 }), { skipQueue: true }).result())).toBe(2)
   })
 
-  it('runs the items of a batch alone when its throw would dead-letter all of them', async () => {
+  it('runs the items of a batch one by one when its throw would dead-letter all of them', async () => {
     const runs: number[][] = []
     const bulk = defineBatchWork('bulk', {
       size: 4,
@@ -386,7 +389,7 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect(events.filter(({ kind }) => kind === 'failed')).toMatchObject([{ id: handles[2]!.id, attempt: 1 }])
   })
 
-  it('runs no item alone when the throw says stop, or when attempts are used up', async () => {
+  it('runs no item by itself when the throw says stop, or when attempts are used up', async () => {
     const sizes: number[] = []
     const throwing = (name: string, error: Error) =>
       defineBatchWork(name, {
@@ -408,7 +411,7 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect(sizes).toEqual([2, 2, 2])
   })
 
-  it('gives an item that runs alone after a throw the time of a whole run', async () => {
+  it('gives an item that runs by itself after a throw the time of a whole run', async () => {
     const hangs = gate()
     const slow = defineBatchWork('slow', {
       size: 3,
@@ -499,7 +502,8 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect(sizes).toEqual({ together: [4, 4], apart: [4, 1, 1, 1, 1] })
   })
 
-  it('W31 contributes nothing where the output is undefined', async () => {
+  // W31
+  it('contributes nothing where the output is undefined', async () => {
     const quiet = defineBatchWork('quiet', {
       size: 2,
       maxWait: 10,
@@ -543,7 +547,8 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect(seen).toEqual([{ n: 1 }, { n: 3 }])
   })
 
-  it('S87 runs alone what skips the queue', async () => {
+  // S87
+  it('runs what skips the queue as a batch of one', async () => {
     const { sizes, double } = doubling({ size: 50, maxWait: 60_000, skipQueue: true })
     const { w, until, clock } = world(ground, { work: [double] })
     const began = clock.now()
@@ -554,7 +559,8 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect(clock.now() - began).toBeLessThan(1_000)
   })
 
-  it('S74 takes nothing while its doer has no room', async () => {
+  // S74
+  it('takes nothing while its doer has no room', async () => {
     const { sizes, double } = doubling({
       doer: { available: () => 0, do: () => undefined, done: async () => undefined },
     })
@@ -566,7 +572,8 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     expect(w.active()).toEqual([])
   })
 
-  it('S88 puts all of a batch back when its doer refuses it', async () => {
+  // S88
+  it('puts all of a batch back when its doer refuses it', async () => {
     let refuses = 2
     const inner = unlimitedDoer()
     const doer: Doer = {

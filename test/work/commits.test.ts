@@ -1,13 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  defineWork,
-  formatPrometheus,
-  memoryQueue,
-  type Ports,
-  type Queue,
-  RetryAbort,
-  type Store,
-} from '../../src/index.js'
+import { defineWork, formatPrometheus, memoryQueue, RetryAbort } from '../../src/index.js'
+import type { Ports, Queue, Store } from '../../src/ports/ports.js'
 import { body, GROUNDS, gate, isOnMemory, PLAIN_GROUNDS, world } from './support.js'
 
 type Phase = { readonly phase: string }
@@ -25,7 +18,8 @@ const change =
 const noop = defineWork('noop', (_: null, ctx) => ctx.void())
 
 describe.runIf(isOnMemory)('an enqueue whose push fails', () => {
-  it('S95 rejects with the error of the push, and takes back the hold of the group', async () => {
+  // S95
+  it('rejects with the error of the push, and takes back the hold of the group', async () => {
     const increments: number[] = []
     const { w } = world(
       'wrapped',
@@ -49,7 +43,8 @@ describe.runIf(isOnMemory)('an enqueue whose push fails', () => {
     expect(increments).toEqual([1, -1])
   })
 
-  it('S95 still rejects with the first error when taking back fails too', async () => {
+  // S95
+  it('still rejects with the first error when taking back fails too', async () => {
     let isDown = false
     const { w, errors } = world(
       'wrapped',
@@ -76,7 +71,8 @@ describe.runIf(isOnMemory)('an enqueue whose push fails', () => {
 })
 
 describe.each(PLAIN_GROUNDS)('ports that fail, on %s ports', (ground) => {
-  it('S102 W6 reports a failed enqueue that nobody awaits', async () => {
+  // S102 W6
+  it('reports a failed enqueue that no caller awaits', async () => {
     const { w, clock, errors } = world(
       ground,
       { work: [noop] },
@@ -95,7 +91,8 @@ describe.each(PLAIN_GROUNDS)('ports that fail, on %s ports', (ground) => {
     expect(phases(errors)).toContain('queue')
   })
 
-  it('S61 W1 does not lose an item whose retry cannot be pushed', async () => {
+  // S61 W1
+  it('does not lose an item whose retry cannot be pushed', async () => {
     let calls = 0
     let pushes = 0
     let isBroken = true
@@ -132,7 +129,8 @@ describe.each(PLAIN_GROUNDS)('ports that fail, on %s ports', (ground) => {
     expect(calls).toBe(3)
   })
 
-  it('S96 S97 W3 run a handler once, however often its outcome cannot be written', async () => {
+  // S96 S97 W3
+  it('run a handler once, however often its outcome cannot be written', async () => {
     for (const skipQueue of [true, false]) {
       let calls = 0
       let isBroken = true
@@ -198,7 +196,8 @@ describe.each(PLAIN_GROUNDS)('ports that fail, on %s ports', (ground) => {
     expect(errors.map(({ phase }) => phase)).toEqual(['commit', 'commit'])
   })
 
-  it('S96 is not disturbed by a publish that fails', async () => {
+  // S96
+  it('is not disturbed by a publish that fails', async () => {
     let calls = 0
     const once = defineWork('once', (_: null, ctx) => {
       calls += 1
@@ -224,7 +223,8 @@ describe.each(PLAIN_GROUNDS)('ports that fail, on %s ports', (ground) => {
     expect(phases(errors).filter((phase) => phase !== 'commit')).toEqual([])
   })
 
-  it('S98 W7 queues each child once when one of their pushes fails', async () => {
+  // S98 W7
+  it('queues each child once when one of their pushes fails', async () => {
     const ran: number[] = []
     let pushes = 0
     const child = defineWork('child', (n: number, ctx) => {
@@ -263,26 +263,28 @@ describe.each(PLAIN_GROUNDS)('ports that fail, on %s ports', (ground) => {
 })
 
 describe.each(GROUNDS)('groups and waiting on %s ports', (ground) => {
-  it('S99 tells of a group that ended while nobody waited, once, and of no other', async () => {
-    const told: string[] = []
+  // S99
+  it('reports a group that ended while no caller waited, once, and no other group', async () => {
+    const unhandled: string[] = []
     const add = defineWork('add', (n: number, ctx) => ctx.result(n + 1))
     const { w, clock, until } = world(ground, {
       work: [add],
       unhandledWorkGroup: ({ groupId, lastResult, states }) => {
-        told.push(`${groupId} ${lastResult} ${states.map((s) => s.status).join()}`)
+        unhandled.push(`${groupId} ${lastResult} ${states.map((s) => s.status).join()}`)
       },
     })
-    const alone = w.enqueue(add(1))
+    const single = w.enqueue(add(1))
     await clock.advance(200)
-    expect(told).toEqual([`${alone.groupId} 2 success`])
+    expect(unhandled).toEqual([`${single.groupId} 2 success`])
     await until(w.enqueue(add(2)))
     await until(w.enqueue(add(3)).result())
     await clock.advance(200)
 
-    expect(told.length).toBe(1)
+    expect(unhandled.length).toBe(1)
   })
 
-  it('G7 settles an empty fan-out at once', async () => {
+  // G7
+  it('settles an empty fan-out immediately', async () => {
     const empty = defineWork('empty', (_: null, ctx) => ctx.queue([]))
     const { w, until } = world(ground, { work: [empty] })
 
@@ -321,7 +323,8 @@ describe.each(GROUNDS)('groups and waiting on %s ports', (ground) => {
     expect(await until(w.enqueue(twice(null)))).toBeUndefined()
   })
 
-  it('S121 is not disturbed by garbage on the channel', async () => {
+  // S121
+  it('is not disturbed by garbage on the channel', async () => {
     const hold = gate()
     const add = defineWork('add', async (n: number, ctx) => {
       await hold.promise
@@ -348,7 +351,7 @@ describe.each(GROUNDS)('groups and waiting on %s ports', (ground) => {
     expect(await until(Promise.all([handle.result(), handle.group()]))).toEqual([1, 1])
   })
 
-  it('gives up waiting after its time, or when told to, and the work goes on', async () => {
+  it('stops waiting after its timeout, or when its signal fires, and the work goes on', async () => {
     const hold = gate()
     const slow = defineWork('slow', async (_: null, ctx) => {
       await hold.promise
@@ -374,7 +377,8 @@ describe.each(GROUNDS)('groups and waiting on %s ports', (ground) => {
     expect(await until(w.enqueue(add(1)).result())).toBe(2)
   })
 
-  it('S123 counts a success, and prints it for Prometheus', async () => {
+  // S123
+  it('counts a success, and prints it for Prometheus', async () => {
     const p = defineWork('p', (_: null, ctx) => ctx.result(1))
     const { w, until } = world(ground, { work: [p] })
     await until(w.enqueue(p(null)))
@@ -395,7 +399,7 @@ describe.each(GROUNDS)('groups and waiting on %s ports', (ground) => {
     const claims: boolean[] = []
     const claimer = defineWork('claimer', async (_: null, ctx) => {
       claims.push(await ctx.claim('once'))
-      const [own, unknown] = await ctx.states([ctx.id, 'nobody'])
+      const [own, unknown] = await ctx.states([ctx.id, 'missing'])
       return ctx.result({ own: own?.status, unknown: unknown === undefined })
     })
     const { w, until } = world(ground, { work: [claimer] })
@@ -408,7 +412,8 @@ describe.each(GROUNDS)('groups and waiting on %s ports', (ground) => {
 })
 
 describe.each(PLAIN_GROUNDS)('redrive into a queue that takes nothing, on %s ports', (ground) => {
-  it('S100 leaves the dead letters where they are, and reports it', async () => {
+  // S100
+  it('leaves the dead letters where they are, and reports it', async () => {
     const here = world(ground, { work: [noop], autoStart: false })
     const dlq = memoryQueue({ clock: here.clock })
     let acks = 0
@@ -436,7 +441,8 @@ describe.each(PLAIN_GROUNDS)('redrive into a queue that takes nothing, on %s por
 })
 
 describe.each(GROUNDS)('redrive on %s ports', (ground) => {
-  it('S100 feeds dead letters back when there is nothing else to do', async () => {
+  // S100
+  it('feeds dead letters back when there is nothing else to do', async () => {
     const ran: string[] = []
     const fixed = defineWork('noop', (_: null, ctx) => {
       ran.push(ctx.id)
@@ -464,7 +470,8 @@ describe.each(GROUNDS)('redrive on %s ports', (ground) => {
     expect(w.metrics.get('work.succeeded', { type: 'noop' })?.value).toBe(2)
   })
 
-  it('S100 never touches them when the count is 0', async () => {
+  // S100
+  it('never touches them when the count is 0', async () => {
     const here = world(ground, { work: [noop], autoStart: false })
     const dlq = memoryQueue({ clock: here.clock })
     dlq.push(body())
@@ -474,7 +481,7 @@ describe.each(GROUNDS)('redrive on %s ports', (ground) => {
     expect(dlq.size()).toBe(1)
   })
 
-  it('leaves alone what is dead for another reason than its attempts', async () => {
+  it('does not touch items that died for another reason than their attempts', async () => {
     if (ground === 'minimal' || !isOnMemory) return // Only the memory queue shows its dead letters as a queue.
     let calls = 0
     const bad = defineWork('bad', () => {
@@ -489,7 +496,8 @@ describe.each(GROUNDS)('redrive on %s ports', (ground) => {
     expect(calls).toBe(1)
   })
 
-  it('S101 W16 runs an item that cannot succeed at most six times', async () => {
+  // S101 W16
+  it('runs an item that cannot succeed at most six times', async () => {
     if (ground === 'minimal' || !isOnMemory) return // Only the memory queue shows its dead letters as a queue.
     let calls = 0
     const bad = defineWork(

@@ -15,7 +15,8 @@ const ok = { status: 'success' } as const
 const dead = { status: 'dead' } as const
 
 describe('a condition', () => {
-  it('S110 is met by what has ended, and not by what nobody knows', () => {
+  // S110
+  it('is met by what has ended, and not by what is unknown', () => {
     expect(conditionMet('all-done', [ok, dead])).toBe(true)
     expect(conditionMet('all-done', [ok, undefined])).toBe(false)
     expect(conditionMet('all-success', [ok, dead])).toBe(false)
@@ -54,7 +55,8 @@ const gatesOf = (events: readonly WorkEvent[], kind: WorkEvent['kind']) =>
   events.filter((event) => event.kind === kind && 'type' in event && event.type === DEPENDENCY_TYPE)
 
 describe.each(GROUNDS)('a dependency on %s ports', (ground) => {
-  it('S111 queues once what waits for both, however many systems share it', async () => {
+  // S111
+  it('queues once what waits for both, however many systems share it', async () => {
     const { ran, leaf, work } = types()
     const { w, until, another, events } = world(ground, { work })
     another({ work })
@@ -81,20 +83,21 @@ describe.each(GROUNDS)('a dependency on %s ports', (ground) => {
     expect(ran.sort()).toEqual(['a', 'b', 'c'])
   })
 
-  it('fires over nothing, and with so many of some', async () => {
+  it('fires when it waits for nothing, and when enough members have ended', async () => {
     const { ran, leaf, bad, work } = types()
     const { w, until } = world(ground, { work })
-    await until(w.enqueue(dependency({ on: [], queue: leaf('at once') })))
+    await until(w.enqueue(dependency({ on: [], queue: leaf('immediately') })))
     const [a, b] = [bad('a'), leaf('b')]
     const some = w.enqueue(dependency({ on: [a, b, 'never'], queue: leaf('two of three'), config: { count: 2 } }))
     void w.enqueue(a)
     void w.enqueue(b)
     await until(some)
 
-    expect(ran).toEqual(['at once', 'b', 'two of three'])
+    expect(ran).toEqual(['immediately', 'b', 'two of three'])
   })
 
-  it('S112 gives up when its time is over: nothing runs, and its group completes', async () => {
+  // S112
+  it('gives up when its time is over: nothing runs, and its group completes', async () => {
     const { ran, leaf, work } = types()
     const { w, until, clock, events } = world(ground, { work })
     const gated = w.enqueue(dependency({ on: 'does-not-exist', queue: leaf('b'), poll: 10, timeout: 30 }))
@@ -107,7 +110,8 @@ describe.each(GROUNDS)('a dependency on %s ports', (ground) => {
     expect(gatesOf(events, 'failed')).toHaveLength(1)
   })
 
-  it.runIf(isOnMemory)('S112 takes a record that cannot be read for one that is not there', async () => {
+  // S112
+  it.runIf(isOnMemory)('treats a record that cannot be read as missing', async () => {
     const { ran, leaf, work } = types()
     const { w, until, mem } = world(ground, { work })
     await mem.store.set('work:state:corrupt', '{not json')
@@ -118,7 +122,8 @@ describe.each(GROUNDS)('a dependency on %s ports', (ground) => {
     expect(ran).toEqual([])
   })
 
-  it('W26 takes its time from when it is enqueued, by the clock of the system', async () => {
+  // W26
+  it('takes its time from when it is enqueued, by the clock of the system', async () => {
     const { leaf, work } = types()
     const { w, until, clock } = world(ground, { work })
     const late = dependency({ on: 'x', queue: leaf('b'), timeout: 100 })
@@ -130,7 +135,8 @@ describe.each(GROUNDS)('a dependency on %s ports', (ground) => {
     await expect(until(gated.result())).rejects.toThrow('timed out')
   })
 
-  it('W5 ends at once when it cannot be met any more', async () => {
+  // W5
+  it('ends immediately when it cannot be met any more', async () => {
     const { ran, leaf, bad, work } = types()
     const { w, until, clock } = world(ground, { work })
     const [a, b] = [bad('a'), leaf('b')]
@@ -148,7 +154,8 @@ describe.each(GROUNDS)('a dependency on %s ports', (ground) => {
     ).rejects.toThrow('cannot be satisfied [x]')
   })
 
-  it('W5 waits for its time where a dead letter may be tried again', async () => {
+  // W5
+  it('waits for its time where a dead letter may be tried again', async () => {
     const { ran, leaf, bad, work } = types()
     const { w, until, clock } = world(ground, { work, dlq: { push: () => undefined, pop: () => [] } as never })
     const a = bad('a')
@@ -172,7 +179,7 @@ describe.each(GROUNDS)('a dependency on %s ports', (ground) => {
     const began = clock.now()
     await until(gated)
 
-    // Told, not found out: the next look would have been half a minute away.
+    // It was notified: the next poll would have been half a minute away.
     expect(clock.now() - began).toBeLessThan(500)
     expect(gatesOf(events, 'queued')).toHaveLength(1)
     expect(gatesOf(events, 'started')).toHaveLength(1)
@@ -198,7 +205,8 @@ describe.each(GROUNDS)('a dependency on %s ports', (ground) => {
     expect(ran).toEqual(['outside', 'inside', 'later'])
   })
 
-  it('W7 queues under the ids that were built', async () => {
+  // W7
+  it('queues under the ids that were built', async () => {
     const { leaf, work } = types()
     const { w, until } = world(ground, { work })
     const after = leaf('after')
@@ -246,7 +254,7 @@ describe.runIf(isOnMemory)('what a gate queues', () => {
     const a = leaf('a')
     const gated = dependency({ on: a, queue: leaf('b') })
     const { key } = gated.input as { key: string }
-    await mem.store.set(`work:dep:${key}:fired`, 'somebody else')
+    await mem.store.set(`work:dep:${key}:fired`, 'another engine')
     void w.enqueue(a)
     await until(w.enqueue(gated))
 
@@ -255,12 +263,13 @@ describe.runIf(isOnMemory)('what a gate queues', () => {
 })
 
 describe.each(PLAIN_GROUNDS)('a gate on %s ports', (ground) => {
-  it('W7 fires once more work that a crash kept from being queued', async () => {
+  // W7
+  it('fires once more work that a crash kept from being queued', async () => {
     const { ran, leaf, work } = types()
     const { w, until, mem } = world(ground, { work })
     const gated = dependency({ on: [], queue: leaf('after') })
     const { key } = gated.input as { key: string }
-    // What a process left behind that died right after it had claimed the firing.
+    // What is left of a process that died right after it had claimed the firing.
     await mem.store.set(`work:dep:${key}:fired`, gated.id)
     await until(w.enqueue(gated))
 
@@ -268,7 +277,7 @@ describe.each(PLAIN_GROUNDS)('a gate on %s ports', (ground) => {
   })
 })
 
-it('a gate is known to a system without any work of its own', async () => {
+it('a gate is known to a system without its own work types', async () => {
   const w = createWork({ autoStart: false })
   expect(() => w.enqueue(dependency({ on: 'x', queue: [] }))).not.toThrow()
   await w.stop()

@@ -128,8 +128,9 @@ describe.each(GROUNDS)('an item that is given back, on %s ports', (ground) => {
   })
 })
 
-describe.each(GROUNDS)('a type with a small doer of its own, on %s ports', (ground) => {
-  it.each(['registered', 'learnt'] as const)('W8 S82 flows without waiting for the poll (%s)', async (known) => {
+describe.each(GROUNDS)('a type with its own small doer, on %s ports', (ground) => {
+  // W8 S82
+  it.each(['registered', 'learnt'] as const)('flows without waiting for the poll (%s)', async (known) => {
     const own = defineWork('own', (_: null, ctx) => ctx.void(), { doer: priorityDoer({ max: 2 }) })
     const { w, clock, until } = world(ground, {
       work: known === 'registered' ? [noop, own] : [noop],
@@ -138,7 +139,7 @@ describe.each(GROUNDS)('a type with a small doer of its own, on %s ports', (grou
     const startAt = clock.now()
     await until(Promise.all(Array.from({ length: 200 }, () => w.enqueue(own(null)).result())))
 
-    // A doer that uses up what it has at hand gets more of it each time, so that this takes a few looks and not many.
+    // A doer that uses up what it has at hand gets more of it each time, so this takes few polls.
     expect(clock.now() - startAt).toBeLessThan(25)
   })
 
@@ -184,7 +185,7 @@ describe.each(GROUNDS)('a type with a small doer of its own, on %s ports', (grou
 })
 
 describe.each(PLAIN_GROUNDS)('a small doer with more than it can do, on %s ports', (ground) => {
-  it('has the queue looked at about once per poll, not again and again', async () => {
+  it('polls the queue about once per interval, not in a loop', async () => {
     const hold = gate()
     const slow = defineWork(
       'slow',
@@ -237,7 +238,7 @@ describe.each(GROUNDS)('a run that does not end in time at stop, on %s ports', (
     hold.open()
     await here.clock.advance(10_000)
 
-    // Where the backend decides about late outcomes, that of the run which outlived the stop counts: its lease is still its own.
+    // Where the backend decides about late outcomes, that of the run which outlived the stop counts: it still holds its lease.
     const counts = here.w.capabilities.atomic ? 1 : 2
     expect(runs).toBe(counts)
     expect(peak).toBe(1)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { defineWork } from '../../src/index.js'
 import { GROUNDS, world } from './support.js'
 
-describe.each(GROUNDS)('work that is enqueued again, because nobody told whether it arrived (%s)', (ground) => {
+describe.each(GROUNDS)('work that is enqueued again, because the first enqueue was not answered (%s)', (ground) => {
   const add = defineWork('add', (n: number, ctx) => ctx.result(n + 1))
 
   it('is there once, and its second handle waits for the group of the first', async () => {
@@ -19,7 +19,7 @@ describe.each(GROUNDS)('work that is enqueued again, because nobody told whether
     expect(second.groupId).toBe(first.groupId)
   })
 
-  it('is there once also where it was built anew under a chosen id, and whoever awaits it hears of the first', async () => {
+  it('is there once also where it was built anew under a chosen id, and callers that await it get the first', async () => {
     const { w, another, until, clock } = world(ground, { work: [add] })
     const elsewhere = another({ work: [add], autoStart: false })
     const once = () => ({ ...add(1), id: 'add/o-3' })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { defineWork, WorkDelayError, type WorkEvent } from '../../src/index.js'
 import { GROUNDS, world } from './support.js'
 
-const told = (events: readonly WorkEvent[]) =>
+const labels = (events: readonly WorkEvent[]) =>
   events.map((event) => (event.kind === 'group-done' ? event.kind : `${event.kind} ${event.type}#${event.attempt}`))
 
 describe.each(GROUNDS)('events on %s ports', (ground) => {
@@ -20,7 +20,7 @@ describe.each(GROUNDS)('events on %s ports', (ground) => {
     const first = events[0]?.kind === 'queued' ? events[0].id : ''
     const own = events.filter((event) => event.kind !== 'group-done' && event.id === first)
 
-    expect(told(own)).toEqual([
+    expect(labels(own)).toEqual([
       'queued bad#1',
       'started bad#1',
       'failed bad#1',
@@ -31,7 +31,7 @@ describe.each(GROUNDS)('events on %s ports', (ground) => {
     ])
   })
 
-  it('tell of a deferral before the run that follows it', async () => {
+  it('report a deferral before the run that follows it', async () => {
     let calls = 0
     const wait = defineWork('wait', (_: null, ctx) => {
       calls += 1
@@ -41,7 +41,7 @@ describe.each(GROUNDS)('events on %s ports', (ground) => {
     const { w, until, events } = world(ground, { work: [wait] })
     await until(w.enqueue(wait(null)))
 
-    expect(told(events)).toEqual([
+    expect(labels(events)).toEqual([
       'queued wait#1',
       'started wait#1',
       'deferred wait#1',
@@ -51,13 +51,13 @@ describe.each(GROUNDS)('events on %s ports', (ground) => {
     ])
   })
 
-  it('tell that a child was queued before its parent has succeeded and before it starts', async () => {
+  it('report that a child was queued before its parent has succeeded and before it starts', async () => {
     const leaf = defineWork('leaf', (_: null, ctx) => ctx.void())
     const root = defineWork('root', (_: null, ctx) => ctx.queue(leaf(null)))
     const { w, until, events } = world(ground, { work: [leaf, root] })
     await until(w.enqueue(root(null)))
 
-    expect(told(events)).toEqual([
+    expect(labels(events)).toEqual([
       'queued root#1',
       'started root#1',
       'queued leaf#1',

@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { parseSync } from 'oxc-parser'
 import { describe, expect, it } from 'vitest'
 import * as door from '../../src/index.js'
+import { namesOf } from '../package/door-names.js'
 
 /** What programs written for `@ayepi/work` import, by value. */
 const VALUES = `createWork defineWork defineBatchWork setIdGenerator WorkDelayError RetryAbort retry backoff
@@ -24,25 +22,15 @@ const TYPES = `WorkSystem WorkSystemOptions Work WorkResult GroupItem ResultOpti
 
 const words = (text: string): readonly string[] => text.split(/\s+/)
 
-/** The names that the main door exports, types among them. */
-function exported(): ReadonlySet<string> {
-  const file = fileURLToPath(new URL('../../src/index.ts', import.meta.url))
-  const { module } = parseSync(file, readFileSync(file, 'utf8'))
-  return new Set(
-    module.staticExports.flatMap(({ entries }) => entries.flatMap(({ exportName }) => exportName.name ?? [])),
-  )
-}
-
-describe('the main door', () => {
-  it('has every value that @ayepi/work has', () => {
+describe('the doors of work', () => {
+  it('export every value that @ayepi/work has, at the front door', () => {
     const absent = words(VALUES).filter((name) => !(name in door))
     expect(absent).toEqual([])
   })
 
-  it('has every type that @ayepi/work has', () => {
-    const names = exported()
-    expect(names.has('WorkSystem')).toBe(true)
-    const absent = words(TYPES).filter((name) => !names.has(name))
+  it('export every type that @ayepi/work has', () => {
+    const names = ['', '/types', '/ports', '/metrics'].map((end) => namesOf(`millrace${end}`))
+    const absent = words(TYPES).filter((name) => !names.some((door) => door.has(name)))
     expect(absent).toEqual([])
   })
 })

@@ -7,7 +7,8 @@ circle.push(circle)
 const NO_JITTER = { jitter: 0 } as const
 
 describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
-  it('S50 is tried again until it succeeds', async () => {
+  // S50
+  it('is tried again until it succeeds', async () => {
     let calls = 0
     const flaky = defineWork(
       'flaky',
@@ -23,7 +24,8 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(await until(w.enqueue(flaky(null)).result())).toBe(3)
   })
 
-  it('S51 is parked with its error once its attempts are used up', async () => {
+  // S51
+  it('is dead-lettered with its error once its attempts are used up', async () => {
     let calls = 0
     const bad = defineWork(
       'bad',
@@ -56,7 +58,7 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(events.find(({ kind }) => kind === 'failed')).toMatchObject({ class: 'poison', willRetry: false })
   })
 
-  it('is not tried again when its result of a batch can never be stored, and its mates complete', async () => {
+  it('is not tried again when its result in a batch can never be stored, and the other items complete', async () => {
     let calls = 0
     const both = defineBatchWork('both', {
       size: 2,
@@ -93,7 +95,7 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(calls).toEqual({ nothing: 1, part: 1 })
   })
 
-  it('awaits a promise that is its result, and fails as that does', async () => {
+  it('awaits a promise that is its result, and fails when that rejects', async () => {
     let calls = 0
     const later = defineWork('later', (_: null, ctx) => ctx.result(Promise.resolve(42)))
     const never = defineWork(
@@ -111,7 +113,8 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(calls).toBe(2)
   })
 
-  it('S52 keeps the text of what is thrown and is no error', async () => {
+  // S52
+  it('keeps the text of a thrown value that is no error', async () => {
     const bad = defineWork(
       'bad',
       () => {
@@ -124,7 +127,8 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     await expect(until(w.enqueue(bad({})).result())).rejects.toThrow('plain string failure')
   })
 
-  it('S53 stops at once when the handler says so', async () => {
+  // S53
+  it('stops immediately when the handler aborts', async () => {
     let calls = 0
     const bad = defineWork(
       'bad',
@@ -140,7 +144,8 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(calls).toBe(1)
   })
 
-  it('S54 asks the classifier of the type, or that of the system', async () => {
+  // S54
+  it('asks the classifier of the type, or that of the system', async () => {
     let calls = 0
     const failing = () => {
       calls += 1
@@ -157,7 +162,8 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(calls).toBe(2)
   })
 
-  it('S55 defers without spending an attempt when the classifier says when', async () => {
+  // S55
+  it('defers without spending an attempt when the classifier says when', async () => {
     const seen: number[] = []
     const work = defineWork(
       'work',
@@ -175,7 +181,8 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(events.map((event) => event.kind)).toContain('deferred')
   })
 
-  it('S56 goes on as usual when the classifier itself throws', async () => {
+  // S56
+  it('goes on as usual when the classifier itself throws', async () => {
     let calls = 0
     const work = defineWork(
       'work',
@@ -197,7 +204,8 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(errors.map((e) => e.phase)).toContain('commit')
   })
 
-  it('S57 runs again later with the same attempt when the handler defers itself', async () => {
+  // S57
+  it('runs again later with the same attempt when the handler defers itself', async () => {
     const seen: number[] = []
     const work = defineWork('work', (_: null, ctx) => {
       seen.push(ctx.attempt)
@@ -214,7 +222,8 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(w.metrics.get('work.succeeded', { type: 'work' })?.value).toBe(1)
   })
 
-  it('S58 waits out its backoff', async () => {
+  // S58
+  it('waits out its backoff', async () => {
     let calls = 0
     const bad = defineWork(
       'bad',
@@ -233,7 +242,8 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(calls).toBe(1)
   })
 
-  it('S59 expires instead of running after its deadline', async () => {
+  // S59
+  it('expires instead of running after its deadline', async () => {
     let calls = 0
     const work = defineWork('work', (_: null, ctx) => {
       calls += 1
@@ -246,7 +256,8 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(events.map((event) => event.kind)).toContain('expired')
   })
 
-  it('S60 counts runs, retries and ends', async () => {
+  // S60
+  it('counts runs, retries and ends', async () => {
     const bad = defineWork(
       'bad',
       () => {
@@ -264,7 +275,7 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(w.metrics.get('work.attempts', { type: 'bad' })?.summary?.total).toBe(2)
   })
 
-  it('parks poison at once, with its class and the rule that decided in the event', async () => {
+  it('dead-letters poison immediately, with its class and the rule that decided in the event', async () => {
     let calls = 0
     const bad = defineWork(
       'bad',
@@ -349,7 +360,8 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(reason).toMatchObject({ code: 'DEADLINE' })
   })
 
-  it('S63 W20 skips the queue with its deadline and its delay', async () => {
+  // S63 W20
+  it('skips the queue with its deadline and its delay', async () => {
     let calls = 0
     const startedAt: number[] = []
     const bad = defineWork(
@@ -377,7 +389,8 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(startedAt[0]).toBeGreaterThanOrEqual(t0 + 490)
   })
 
-  it('S62 W2 parks what crashes its worker again and again', async () => {
+  // S62 W2
+  it('dead-letters what crashes its worker again and again', async () => {
     const runs: number[] = []
     const hang = defineWork(
       'hang',
@@ -400,7 +413,7 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
       await here.clock.advance(2_000)
     }
     await expect(here.until(failed, 30_000)).rejects.toThrow(/crashed 3 times/)
-    // A native backend is told before the run only of what was held when a process died: the first death is nobody's fault.
+    // A native backend records a start before the run only for what was held when a process died, so the first death does not count.
     expect(runs.length).toBe(here.w.capabilities.atomic ? 4 : 3)
   })
 })
@@ -409,7 +422,8 @@ describe.each(GROUNDS)('a body pushed by hand, on %s ports', (ground) => {
   const noop = defineWork('noop', (_: null, ctx) => ctx.void())
   const isPlain = (PLAIN_GROUNDS as readonly string[]).includes(ground)
 
-  it('S70 is dropped when it is no envelope', async () => {
+  // S70
+  it('is dropped when it is no envelope', async () => {
     const { queue, size, dead, clock, errors } = world(ground, { work: [noop] })
     await queue.push('not json')
     await clock.advance(1_100)
@@ -420,7 +434,8 @@ describe.each(GROUNDS)('a body pushed by hand, on %s ports', (ground) => {
   })
 
   it.runIf(isPlain)(
-    'S71 is parked when nobody knows its type and its attempts are used up, and put back otherwise',
+    // S71
+    'is dead-lettered when no worker knows its type and its attempts are used up, and put back otherwise',
     async () => {
       const { queue, size, dead, clock } = world(ground, { work: [noop] })
       await queue.push(body({ id: 'a', type: 'ghost', attempt: 9, retry: { attempts: 3 } }))
@@ -433,7 +448,8 @@ describe.each(GROUNDS)('a body pushed by hand, on %s ports', (ground) => {
     },
   )
 
-  it('S72 is parked when its input cannot be read', async () => {
+  // S72
+  it('is dead-lettered when its input cannot be read', async () => {
     const { queue, size, dead, clock } = world(ground, { work: [noop] })
     await queue.push(body({ input: '{bad json' }))
     await clock.advance(1_100)
@@ -460,7 +476,8 @@ describe.each(GROUNDS)('a body pushed by hand, on %s ports', (ground) => {
     expect(await dead()).toBe(0)
   })
 
-  it.runIf(isPlain)('W22 is parked in the end when its type stays unknown', async () => {
+  // W22
+  it.runIf(isPlain)('is dead-lettered in the end when its type stays unknown', async () => {
     const { queue, size, clock } = world(ground, { work: [noop], pollInterval: 60_000 })
     await queue.push(body({ type: 'ghost', attempt: 1, retry: { attempts: 3 } }))
     await clock.advance(3 * 3_600_000)

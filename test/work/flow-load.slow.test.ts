@@ -144,7 +144,7 @@ describe('a run that queues many large children', () => {
 })
 
 describe('parents that await their children', () => {
-  it('all succeed at their first try, however many more there are than may wait at once', async () => {
+  it('all succeed at their first try, however many more there are than may wait at the same time', async () => {
     let runs = 0
     const child = defineWork('child', (n: number, ctx) => ctx.result(n))
     const parent = defineWork('parent', async (n: number, ctx): Promise<WorkResult> => {
@@ -182,7 +182,7 @@ describe('a process that holds much', () => {
     expect(most).toBeLessThan(270)
   })
 
-  it('holds what begins soon, however many types have a limit of their own', async () => {
+  it('holds what begins soon, however many types have their own limit', async () => {
     let runs = 0
     let most = 0
     const types = Array.from({ length: 300 }, (_, n) =>
@@ -309,7 +309,7 @@ describe('callers who enqueue more than can be sent', () => {
     expect(await here.until(sent)).toHaveLength(3_000)
   })
 
-  it('are told once where they do not wait', async () => {
+  it('are reported once where they do not wait', async () => {
     const here = world('native', { work: [noop], autoStart: false, maxUnsent: 50 })
     for (let i = 0; i < 1_000; i += 1) void here.w.enqueue(noop(null))
     await here.clock.advance(100)
@@ -344,7 +344,7 @@ describe('callers who enqueue more than can be sent', () => {
     expect(most).toBeLessThanOrEqual(1_000)
   })
 
-  it('are told once where work that skips the queue finds no room, turn after turn', async () => {
+  it('are reported once where work that skips the queue finds no room, turn after turn', async () => {
     const direct = defineWork('direct', async (_: null, ctx) => {
       await here.clock.sleep(1_000)
       return ctx.void()

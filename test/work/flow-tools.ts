@@ -5,7 +5,7 @@ import { GROUNDS } from './support.js'
 export const NEVER = new Promise<never>(() => undefined)
 export const NATIVE_GROUNDS = GROUNDS.filter(isNativeGround)
 
-/** The most that run at once, and all that ran. */
+/** The most that run at the same time, and all that ran. */
 export function counting() {
   const seen = { now: 0, most: 0, runs: 0 }
   return {

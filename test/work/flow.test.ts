@@ -4,7 +4,7 @@ import { isNativeGround } from './controls/tapped.js'
 import { counting, NEVER } from './flow-tools.js'
 import { GROUNDS, world } from './support.js'
 
-describe.each(GROUNDS)('how much runs at once, on %s ports', (ground) => {
+describe.each(GROUNDS)('how much runs at the same time, on %s ports', (ground) => {
   it('is 32 by default', async () => {
     const { seen, during } = counting()
     const slow = defineWork('slow', async (_: null, ctx) => {
@@ -42,7 +42,7 @@ describe.each(GROUNDS)('how much runs at once, on %s ports', (ground) => {
   })
 
   it.runIf(isNativeGround(ground))(
-    'holds no more than it can begin, however many types have a limit of their own',
+    'holds no more than it can begin, however many types have their own limit',
     async () => {
       const types = Array.from({ length: 20 }, (_, n) =>
         defineWork(
@@ -61,7 +61,7 @@ describe.each(GROUNDS)('how much runs at once, on %s ports', (ground) => {
     },
   )
 
-  it('leaves room for the other types where the items of a slow one stand first', async () => {
+  it('leaves room for the other types where the items of a slow one come first', async () => {
     const slow = defineWork('slow', () => NEVER, { concurrency: 1 })
     const quick = defineWork('quick', (_: null, ctx) => ctx.result('quick'))
     const { w, until } = world(ground, { work: [slow, quick], stopDrain: 0 })
@@ -117,7 +117,7 @@ describe.each(GROUNDS)('how much runs at once, on %s ports', (ground) => {
 })
 
 describe.each(GROUNDS)('a stop, on %s ports', (ground) => {
-  it('hands back at once what obeys it after some milliseconds', async () => {
+  it('returns immediately what obeys it after some milliseconds', async () => {
     const obedient = defineWork('obedient', async (_: null, ctx) => {
       await new Promise<void>((resolve) => ctx.signal.addEventListener('abort', () => resolve()))
       await here.clock.sleep(5)

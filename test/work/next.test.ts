@@ -11,7 +11,7 @@ import {
 } from '../../src/index.js'
 import { GROUNDS, gate, world } from './support.js'
 
-/** A leaf that writes down its name, one that never succeeds, and one that does what it is told. */
+/** A leaf that records its name, one that never succeeds, and one that does what the test says. */
 function types() {
   const ran: string[] = []
   const seen = new Map<string, WorkContext>()
@@ -36,7 +36,8 @@ const gates = (events: readonly WorkEvent[], kind: WorkEvent['kind'] = 'queued')
   events.filter((event) => event.kind === kind && 'type' in event && event.type === DEPENDENCY_TYPE)
 
 describe.each(GROUNDS)('.next on %s ports', (ground) => {
-  it('S113 queues what comes next after what came before, and tells it what that was', async () => {
+  // S113
+  it('queues what comes next after what came before, and gives it the ids', async () => {
     const { ran, seen, leaf, flow } = types()
     const a = leaf('a')
     const root = flow('root', (ctx) => ctx.queue([a]).next([leaf('b')]))
@@ -48,7 +49,8 @@ describe.each(GROUNDS)('.next on %s ports', (ground) => {
     expect(seen.get('b')?.groupId).toBe(seen.get('a')?.groupId)
   })
 
-  it('S114 ends at once, with its group, when what came before has failed', async () => {
+  // S114
+  it('ends immediately, with its group, when what came before has failed', async () => {
     const { ran, leaf, bad, flow } = types()
     const root = flow('root', (ctx) => ctx.queue([bad('bad')]).next([leaf('fin')]))
     const { w, until, events, clock } = world(ground, { work: [leaf, bad, root] })
@@ -62,7 +64,8 @@ describe.each(GROUNDS)('.next on %s ports', (ground) => {
     ])
   })
 
-  it('S115 is one item for as long as it waits', async () => {
+  // S115
+  it('is one item for as long as it waits', async () => {
     const { leaf, flow } = types()
     const release = gate()
     const slow = defineWork('slow', async (_: null, ctx) => {
@@ -79,7 +82,8 @@ describe.each(GROUNDS)('.next on %s ports', (ground) => {
     expect(gates(events)).toHaveLength(1)
   })
 
-  it('S116 follows a result: the frontier is then the item itself', async () => {
+  // S116
+  it('follows a result: it then waits for the item itself', async () => {
     const { ran, leaf } = types()
     const root = defineWork('root', (_: null, ctx) => ctx.result(42, { final: true }).next([leaf('ls')]))
     const empty = defineWork('empty', (_: null, ctx) => ctx.void().next(leaf('after nothing'), 'all-done'))
@@ -92,7 +96,8 @@ describe.each(GROUNDS)('.next on %s ports', (ground) => {
     expect(ran).toEqual(['ls', 'after nothing'])
   })
 
-  it('T4 T7 runs a chain link by link, each with its own condition', async () => {
+  // T4 T7
+  it('runs a chain link by link, each with its own condition', async () => {
     const { ran, leaf, bad, flow } = types()
     const root = flow('root', (ctx) =>
       ctx
@@ -109,7 +114,8 @@ describe.each(GROUNDS)('.next on %s ports', (ground) => {
     expect(ran.slice(4)).toEqual(['4', '5'])
   })
 
-  it('T8 takes nested results, with their own options, and a count', async () => {
+  // T8
+  it('takes nested results, with their own options, and a count', async () => {
     const { ran, seen, leaf, bad, flow } = types()
     const root = flow('root', (ctx) =>
       ctx
@@ -123,7 +129,8 @@ describe.each(GROUNDS)('.next on %s ports', (ground) => {
     expect(seen.get('c')?.dependents).toHaveLength(2)
   })
 
-  it('T9 follows two sub-flows, and collects their values', async () => {
+  // T9
+  it('follows two sub-flows, and collects their values', async () => {
     const { ran, leaf, flow } = types()
     const one = flow('one', (ctx) => ctx.queue([leaf('one a')]).next([leaf('one b')]))
     const two = flow('two', (ctx) => ctx.queue([leaf('two a')]))
@@ -147,7 +154,8 @@ describe.each(GROUNDS)('.next on %s ports', (ground) => {
     expect(await until(w.enqueue(locked(null)))).toBe('first')
   })
 
-  it('W19 gives options to the next works, and times count from when those are queued', async () => {
+  // W19
+  it('gives options to the next works, and times count from when those are queued', async () => {
     const { seen, leaf, flow } = types()
     const root = flow('root', (ctx) =>
       ctx
@@ -168,7 +176,8 @@ describe.each(GROUNDS)('.next on %s ports', (ground) => {
     expect(gates(events)).toHaveLength(1)
   })
 
-  it('W19 waits for the items themselves, and for everything below them only when asked', async () => {
+  // W19
+  it('waits for the items themselves, and for everything below them only when asked', async () => {
     for (const [condition, order] of [
       ['all-success', ['after', 'sub-child']],
       [{ of: 'tree' }, ['sub-child', 'after']],
@@ -213,7 +222,8 @@ describe.each(GROUNDS)('.next on %s ports', (ground) => {
     expect(errors).toEqual([])
   })
 
-  it('W5 ends at once when something deep in a tree has failed, or goes on where that was asked', async () => {
+  // W5
+  it('ends immediately when something deep in a tree has failed, or goes on where that was asked', async () => {
     const { ran, leaf, bad, flow } = types()
     const deep = flow('deep', (ctx) => ctx.queue([bad('deep bad'), leaf('deep good')]))
     const middle = flow('middle', (ctx) => ctx.queue([deep(null)]))

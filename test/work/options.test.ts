@@ -97,7 +97,7 @@ describe('payloads that are too large', () => {
     await expect(until(w.enqueue(echo(big)).accepted())).rejects.toMatchObject({ code: 'TOO_LARGE' })
   })
 
-  it('park the item as poison when they are its result, and do not loop', async () => {
+  it('dead-letter the item as poison when they are its result, and do not loop', async () => {
     let calls = 0
     const grow = defineWork('grow', (_: null, ctx) => {
       calls += 1
@@ -120,7 +120,7 @@ describe('options of an item', () => {
       retry: { attempts: 7, base: 3 },
       options: (i) => ({ priority: 2, retry: { base: i.n } }),
     })
-    const { w, mem } = world('native', { work: [job], autoStart: false, retry: { factor: 5, attempts: 9 } })
+    const { w, mem } = world('wrapped', { work: [job], autoStart: false, retry: { factor: 5, attempts: 9 } })
     await w.enqueue(job({ n: 4 }), { retry: { max: 6 }, tags: ['a'] }).accepted()
     await w.enqueue(job({ n: 4 }), { priority: 3, group: 'now' }).accepted()
     for (const pulled of mem.queue.pop(10, 1_000)) seen.push(JSON.parse(pulled.body))
@@ -133,7 +133,7 @@ describe('options of an item', () => {
 
   it('let a deadline win over a timeout', async () => {
     const job = defineWork('job', (_: null, ctx) => ctx.void(), { timeout: 500 })
-    const { w, mem, clock } = world('native', { work: [job], autoStart: false })
+    const { w, mem, clock } = world('wrapped', { work: [job], autoStart: false })
     const now = clock.now()
     await w.enqueue(job(null)).accepted()
     await w.enqueue(job(null), { deadline: now + 9, timeout: 5 }).accepted()
@@ -143,12 +143,12 @@ describe('options of an item', () => {
   })
 })
 
-describe('what a caller does with his options afterwards', () => {
+describe('what a caller does with the options afterwards', () => {
   it('does not change the policy of a type or of a system', async () => {
     const retry = { attempts: 7 }
     const job = defineWork('job', (_: null, ctx) => ctx.void(), { retry })
     const system = { base: 5 }
-    const { w, mem } = world('native', { work: [job], autoStart: false, retry: system })
+    const { w, mem } = world('wrapped', { work: [job], autoStart: false, retry: system })
     await w.enqueue(job(null)).accepted()
     retry.attempts = 1
     system.base = 9
@@ -165,7 +165,7 @@ describe('what a caller does with his options afterwards', () => {
 describe('an instant that is computed from the input', () => {
   it('wins over a delay that is given', async () => {
     const job = defineWork('job', (_: number, ctx) => ctx.void(), { options: (runAt) => ({ runAt }) })
-    const { w, mem, clock } = world('native', { work: [job], autoStart: false })
+    const { w, mem, clock } = world('wrapped', { work: [job], autoStart: false })
     await w.enqueue(job(clock.now() + 400), { delay: 10 }).accepted()
     await clock.advance(399)
     expect(mem.queue.pop(1, 1_000)).toEqual([])

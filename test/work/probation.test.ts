@@ -1,15 +1,21 @@
 import { describe, expect, it } from 'vitest'
 import { FakeClock } from '../../src/testing/fake-clock.js'
-import { Probation } from '../../src/work/probation.js'
+import { Probation, type Suspicion } from '../../src/work/worker/crash-suspects.js'
 
-/** Items that come one after the other: upper case has crashed before and begins alone. */
+/** An upper-case item has crashed before and begins by itself; the next crash would end a digit. */
+function suspicionOf(name: string): Suspicion {
+  if (/\d/.test(name)) return 'last chance'
+  return name === name.toUpperCase() ? 'crashed' : 'lapsed'
+}
+
+/** Items that come one after the other. */
 async function entering(names: string) {
   const clock = new FakeClock()
   const probation = new Probation(clock, 1_000)
   const begun: string[] = []
   const leaves = new Map<string, () => void>()
   for (const name of names) {
-    void probation.enter(name === name.toUpperCase()).then((leave) => {
+    void probation.enter(suspicionOf(name)).then((leave) => {
       begun.push(name)
       leaves.set(name, leave!)
     })
@@ -46,19 +52,35 @@ describe('items that were held when a process died', () => {
 
   it('begin one by one again after another death, however many of an earlier one have survived', async () => {
     const probation = new Probation(new FakeClock(), 1_000)
-    const come = () => Promise.all([1, 2, 3].map(() => Promise.race([probation.enter(true), Promise.resolve()])))
-    for (let n = 0; n < 10; n += 1) (await probation.enter(true))!()
+    const come = () => Promise.all([1, 2, 3].map(() => Promise.race([probation.enter('crashed'), Promise.resolve()])))
+    for (let n = 0; n < 10; n += 1) (await probation.enter('crashed'))!()
 
     expect((await come()).map((leave) => typeof leave)).toEqual(['function', 'undefined', 'undefined'])
   })
 
+  it('begin by themselves where the next crash would end them, however many have survived, and nothing joins them until they are written', async () => {
+    const { begun, settle, clock } = await entering('ABC1DE2f')
+    await settle('A')
+    expect(begun.join('')).toBe('ABC')
+    await settle('B')
+    expect(begun.join('')).toBe('ABC')
+    await settle('C')
+    expect(begun.join('')).toBe('ABC1')
+    await settle('1')
+    expect(begun.join('')).toBe('ABC1DE')
+    await clock.advance(1_000)
+    expect(begun.join('')).toBe('ABC1DE2')
+    await settle('2')
+    expect(begun.join('')).toBe('ABC1DE2f')
+  })
+
   it('are let out before their turn when nothing is to begin any more, and later ones take theirs', async () => {
     const probation = new Probation(new FakeClock(), 1_000)
-    const first = await probation.enter(true)
-    const waiting = [probation.enter(true), probation.enter(false)]
+    const first = await probation.enter('crashed')
+    const waiting = [probation.enter('crashed'), probation.enter('lapsed')]
     probation.letOut()
     expect(await Promise.all(waiting)).toEqual([undefined, undefined])
-    const later = probation.enter(false)
+    const later = probation.enter('lapsed')
     first!()
     expect(await later).toBeTypeOf('function')
   })

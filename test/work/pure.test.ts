@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Claimed, Envelope } from '../../src/ports/item.js'
-import type { ItemView } from '../../src/ports/ledger.js'
+import type { ItemView } from '../../src/ports/inspect.js'
+import type { ClaimedItem, Envelope } from '../../src/ports/item.js'
 import type { Effect, Settlement } from '../../src/ports/settlement.js'
-import { act } from '../../src/work/act.js'
-import { closedAlone } from '../../src/work/closed-alone.js'
-import type { Outcome, Ran } from '../../src/work/outcome.js'
-import { route } from '../../src/work/route.js'
-import { settle } from '../../src/work/settle.js'
-import { submit, submitHeld } from '../../src/work/submit.js'
+import { act } from '../../src/work/control/act.js'
+import { enqueueHeldSettlement, enqueueSettlement } from '../../src/work/enqueue/enqueue-settlement.js'
+import { route } from '../../src/work/run/route.js'
+import { closedBySingleItem } from '../../src/work/settle/group-completion.js'
+import type { FinishedRun, Outcome } from '../../src/work/settle/outcome.js'
+import { settle } from '../../src/work/settle/settle.js'
 
-const KEEP = { successMs: 1_000, deadMs: 2_000 }
+const KEEP = { completedMs: 1_000, deadMs: 2_000 }
 const NOW = 10_000
 
 function envelope(over: Partial<Envelope> = {}): Envelope {
@@ -28,7 +28,7 @@ function envelope(over: Partial<Envelope> = {}): Envelope {
   }
 }
 
-function claimed(over: Partial<Claimed> = {}, of: Partial<Envelope> = {}): Claimed {
+function claimed(over: Partial<ClaimedItem> = {}, of: Partial<Envelope> = {}): ClaimedItem {
   return {
     lease: { id: 'i', queue: 'default', token: 'tok', fence: 1, until: NOW + 30_000 },
     envelope: envelope(of),
@@ -39,7 +39,7 @@ function claimed(over: Partial<Claimed> = {}, of: Partial<Envelope> = {}): Claim
   }
 }
 
-const ran = (outcome: Outcome, of: Partial<Envelope> = {}): Ran => ({
+const ran = (outcome: Outcome, of: Partial<Envelope> = {}): FinishedRun => ({
   item: claimed({}, of),
   startedAt: NOW - 5,
   endedAt: NOW,
@@ -66,37 +66,37 @@ const done = (outcome: Outcome, of?: Partial<Envelope>) => settle(ran(outcome, o
 describe('settle', () => {
   it('counts children in before it counts their parent out', () => {
     const child = { item: envelope({ id: 'c' }), queue: 'default', delayMs: 0 }
-    const { settlement, told } = done(
+    const { settlement, summary } = done(
       returned({ children: [child], contributions: [{ value: '1', final: false }], result: '1' }),
     )
 
     expect(settlement.guard).toMatchObject({ by: 'lease', lease: { token: 'tok' } })
     expect(verbs(settlement.effects)).toEqual([
       'recordAttempt',
-      'openGroup',
-      'push',
-      'contribute',
-      'finish',
-      'closeGroup',
+      'joinGroup',
+      'enqueue',
+      'setGroupValue',
+      'complete',
+      'leaveGroup',
     ])
-    expect(told).toEqual({ kind: 'succeeded', result: '1' })
+    expect(summary).toEqual({ kind: 'succeeded', result: '1' })
   })
 
-  it('tells the gates that count it', () => {
+  it('notifies the gates that count it', () => {
     const gates = ['k1', 'k2']
 
-    expect(done(returned(), { gates }).settlement.effects.filter((e) => e.do === 'tellGate')).toEqual([
-      { do: 'tellGate', key: 'k1', member: 'i', ok: true },
-      { do: 'tellGate', key: 'k2', member: 'i', ok: true },
+    expect(done(returned(), { gates }).settlement.effects.filter((e) => e.do === 'notifyGate')).toEqual([
+      { do: 'notifyGate', key: 'k1', member: 'i', completed: true },
+      { do: 'notifyGate', key: 'k2', member: 'i', completed: true },
     ])
-    expect(done({ kind: 'expired' }, { gates }).settlement.effects.filter((e) => e.do === 'tellGate')).toMatchObject([
-      { ok: false },
-      { ok: false },
+    expect(done({ kind: 'expired' }, { gates }).settlement.effects.filter((e) => e.do === 'notifyGate')).toMatchObject([
+      { completed: false },
+      { completed: false },
     ])
   })
 
   it('retries with backoff and remembers the attempt with its class, rule, error, worker and times', () => {
-    const { settlement, told } = done(threw(), { attempt: 2 })
+    const { settlement, summary } = done(threw(), { attempt: 2 })
 
     expect(settlement.effects).toEqual([
       {
@@ -113,33 +113,33 @@ describe('settle', () => {
           fingerprint: 'f',
         },
       },
-      { do: 'retryAt', id: 'i', attempt: 3, delayMs: 200, why: 'retry' },
+      { do: 'retry', id: 'i', attempt: 3, delayMs: 200, reason: 'retry' },
     ])
-    expect(told).toMatchObject({ kind: 'retried', delayMs: 200 })
+    expect(summary).toMatchObject({ kind: 'retried', delayMs: 200 })
   })
 
   it.each([
     ['exhausted', threw(), { attempt: 3 }, 'exhausted', 'retryable'],
     ['poison', threw({ verdict: { class: 'poison', rule: 'explicit' } }), {}, 'aborted', 'poison'],
     ['invalid', threw({ verdict: { class: 'invalidForState', rule: 'explicit' } }), {}, 'aborted', 'invalidForState'],
-    ['told to abort', threw({ said: 'abort' }), {}, 'aborted', 'poison'],
+    ['aborted', threw({ override: 'abort' }), {}, 'aborted', 'poison'],
     ['crashed', { kind: 'crashed', crashes: 3 } as Outcome, {}, 'crashed', 'poison'],
     ['unroutable', { kind: 'unroutable', error: 'e' } as Outcome, {}, 'unroutable', 'poison'],
-  ] as const)('parks what is %s, with its ending and class', (_, outcome, of, ending, failure) => {
+  ] as const)('dead-letters an item that is %s, with its ending and class', (_, outcome, of, ending, failure) => {
     const { settlement } = done(outcome, of)
 
-    expect(settlement.effects.find((effect) => effect.do === 'park')).toMatchObject({
+    expect(settlement.effects.find((effect) => effect.do === 'deadLetter')).toMatchObject({
       ending,
       class: failure,
       keepMs: KEEP.deadMs,
     })
-    expect(verbs(settlement.effects).at(-1)).toBe('closeGroup')
+    expect(verbs(settlement.effects).at(-1)).toBe('leaveGroup')
   })
 
   it('gives what died without a failed run a fingerprint of its ending and type; a failed run has its own', () => {
     const print = (outcome: Outcome, of?: Partial<Envelope>) => {
-      const park = done(outcome, of).settlement.effects.find((effect) => effect.do === 'park')
-      return park?.fingerprint
+      const letter = done(outcome, of).settlement.effects.find((effect) => effect.do === 'deadLetter')
+      return letter?.fingerprint
     }
     const without: readonly Outcome[] = [
       { kind: 'crashed', crashes: 3 },
@@ -159,12 +159,12 @@ describe('settle', () => {
   })
 
   it('defers without spending an attempt', () => {
-    const { settlement, told } = done(
+    const { settlement, summary } = done(
       threw({ verdict: { class: 'unclassified', rule: 'deferred', deferTo: NOW + 70 } }),
     )
 
-    expect(settlement.effects.at(-1)).toEqual({ do: 'retryAt', id: 'i', attempt: 1, delayMs: 70, why: 'deferred' })
-    expect(told).toEqual({ kind: 'deferred', runAt: NOW + 70, delayMs: 70 })
+    expect(settlement.effects.at(-1)).toEqual({ do: 'retry', id: 'i', attempt: 1, delayMs: 70, reason: 'deferred' })
+    expect(summary).toEqual({ kind: 'deferred', runAt: NOW + 70, delayMs: 70 })
   })
 
   it('closes its group exactly when it ends, whatever happens', () => {
@@ -191,15 +191,15 @@ describe('settle', () => {
         fc.integer({ min: 1, max: 5 }),
         fc.option(fc.nat(2_000), { nil: undefined }),
         (outcome, attempt, left) => {
-          const { settlement, told } = done(outcome, {
+          const { settlement, summary } = done(outcome, {
             attempt,
             ...(left === undefined ? {} : { deadline: NOW + left }),
           })
           const found = verbs(settlement.effects)
-          const isOver = told.kind === 'succeeded' || told.kind === 'dead' || told.kind === 'expired'
-          expect(found.filter((verb) => verb === 'closeGroup').length).toBe(isOver ? 1 : 0)
-          expect(found.filter((verb) => verb === 'finish' || verb === 'park').length).toBe(isOver ? 1 : 0)
-          expect(found.filter((verb) => verb === 'retryAt').length).toBe(isOver ? 0 : 1)
+          const isOver = summary.kind === 'succeeded' || summary.kind === 'dead' || summary.kind === 'expired'
+          expect(found.filter((verb) => verb === 'leaveGroup').length).toBe(isOver ? 1 : 0)
+          expect(found.filter((verb) => verb === 'complete' || verb === 'deadLetter').length).toBe(isOver ? 1 : 0)
+          expect(found.filter((verb) => verb === 'retry').length).toBe(isOver ? 0 : 1)
         },
       ),
       { numRuns: 1_000 },
@@ -208,20 +208,24 @@ describe('settle', () => {
 })
 
 describe('submit', () => {
-  it('opens the group and pushes behind the absence of the id', () => {
-    expect(submit(envelope({ startAt: 50 }), 'q', 20)).toEqual({
+  it('opens the group and enqueues on condition that the id is absent', () => {
+    expect(enqueueSettlement(envelope({ startAt: 50 }), 'q', 20)).toEqual({
       guard: { by: 'absent', id: 'i' },
       effects: [
-        { do: 'openGroup', groupId: 'g', by: 1 },
-        { do: 'push', item: envelope({ startAt: 50 }), queue: 'q', delayMs: 30 },
+        { do: 'joinGroup', groupId: 'g', count: 1 },
+        { do: 'enqueue', item: envelope({ startAt: 50 }), queue: 'q', delayMs: 30 },
       ],
     })
   })
 
-  it('is born under a lease where it skips the queue', () => {
-    const heldBy = { worker: 'w', token: 't', leaseMs: 100 }
+  it('is created under a lease where it skips the queue', () => {
+    const leasedTo = { worker: 'w', token: 't', leaseMs: 100 }
 
-    expect(submitHeld(envelope(), 'q', heldBy).effects[1]).toMatchObject({ do: 'push', delayMs: 0, heldBy })
+    expect(enqueueHeldSettlement(envelope(), 'q', leasedTo).effects[1]).toMatchObject({
+      do: 'enqueue',
+      delayMs: 0,
+      leasedTo,
+    })
   })
 })
 
@@ -233,25 +237,25 @@ describe('act', () => {
   })
   const how = { who: 'ada', why: 'wrong customer', keep: KEEP }
 
-  it('cancels what waits by parking it, and what runs by marking it', () => {
-    expect(verbs(act(view({}), 'cancel', how)!.effects)).toEqual(['park', 'closeGroup', 'tellGate', 'log'])
-    expect(verbs(act(view({ status: 'running' }), 'cancel', how)!.effects)).toEqual(['cancel', 'log'])
+  it('cancels what waits by dead-lettering it, and what runs by marking it', () => {
+    expect(verbs(act(view({}), 'cancel', how)!.effects)).toEqual(['deadLetter', 'leaveGroup', 'notifyGate', 'log'])
+    expect(verbs(act(view({ status: 'running' }), 'cancel', how)!.effects)).toEqual(['requestCancel', 'log'])
   })
 
   it('acts only on the status it saw, and logs who and why', () => {
     const settlement = act(view({ status: 'dead' }), 'redrive', how)
 
     expect(settlement?.guard).toEqual({ by: 'status', id: 'i', in: ['dead'] })
-    expect(verbs(settlement!.effects)).toEqual(['openGroup', 'reopen', 'log'])
+    expect(verbs(settlement!.effects)).toEqual(['joinGroup', 'redrive', 'log'])
     expect(settlement!.effects.at(-1)).toMatchObject({ who: 'ada', why: 'wrong customer', what: 'redrive i' })
   })
 
   it('has nothing to do where the action makes no sense', () => {
-    expect(act(view({ status: 'success' }), 'cancel', how)).toBeUndefined()
+    expect(act(view({ status: 'completed' }), 'cancel', how)).toBeUndefined()
     expect(act(view({ status: 'pending' }), 'redrive', how)).toBeUndefined()
     expect(act(view({ status: 'running' }), 'discard', how)).toBeUndefined()
     expect(act(view({ status: 'dead' }), 'runNow', how)).toBeUndefined()
-    expect(verbs(act(view({ status: 'dead' }), 'discard', how)!.effects)).toEqual(['erase', 'log'])
+    expect(verbs(act(view({ status: 'dead' }), 'discard', how)!.effects)).toEqual(['delete', 'log'])
     expect(verbs(act(view({}), 'runNow', how)!.effects)).toEqual(['release', 'log'])
   })
 })
@@ -264,7 +268,7 @@ describe('route', () => {
     })
   })
 
-  it('takes three crashes, and no fewer, for the doing of the item itself', () => {
+  it('blames the item itself after three crashes, and no fewer', () => {
     expect(route(claimed({ crashes: 2 }), 'known', NOW).kind).toBe('run')
     expect(route(claimed({ crashes: 3 }), 'known', NOW)).toMatchObject({ outcome: { kind: 'crashed', crashes: 3 } })
     expect(route(claimed({ crashes: 3 }, { retry: { attempts: 10 } }), 'known', NOW).kind).toBe('run')
@@ -278,32 +282,32 @@ describe('route', () => {
   })
 })
 
-describe('closedAlone', () => {
+describe('closedBySingleItem', () => {
   const settlement = (...effects: readonly Effect[]): Settlement => ({ guard: { by: 'none' }, effects })
-  const finish: Effect = { do: 'finish', id: 'a', ending: 'done', keepMs: 1 }
+  const finish: Effect = { do: 'complete', id: 'a', ending: 'completed', keepMs: 1 }
   const head = envelope({ id: 'a', groupId: 'g' })
 
   it('knows the group and the value of a root that ended and queued nothing', () => {
-    const said: Effect = { do: 'contribute', groupId: 'g', value: '7', final: false }
-    expect(closedAlone(head, settlement(said, finish))).toEqual({
+    const said: Effect = { do: 'setGroupValue', groupId: 'g', value: '7', final: false }
+    expect(closedBySingleItem(head, settlement(said, finish))).toEqual({
       groupId: 'g',
       value: '7',
       watched: true,
       isFolded: false,
     })
-    expect(closedAlone(head, settlement(finish))).toEqual({ groupId: 'g', watched: true, isFolded: false })
+    expect(closedBySingleItem(head, settlement(finish))).toEqual({ groupId: 'g', watched: true, isFolded: false })
   })
 
   it('says when the value was folded, and hence may have been folded on itself', () => {
-    const said: Effect = { do: 'contribute', groupId: 'g', value: '[7,7]', final: false, expect: 1 }
-    expect(closedAlone(head, settlement(said, finish))).toMatchObject({ isFolded: true })
+    const said: Effect = { do: 'setGroupValue', groupId: 'g', value: '[7,7]', final: false, ifVersion: 1 }
+    expect(closedBySingleItem(head, settlement(said, finish))).toMatchObject({ isFolded: true })
   })
 
   it('knows nothing where others are or may be in the group, or where nothing has ended', () => {
-    const push: Effect = { do: 'push', item: envelope({ id: 'b', groupId: 'g' }), queue: 'default', delayMs: 0 }
-    const again: Effect = { do: 'retryAt', id: 'a', attempt: 2, delayMs: 1, why: 'retry' }
-    expect(closedAlone(head, settlement(push, finish))).toBeUndefined()
-    expect(closedAlone({ ...head, parent: 'p' }, settlement(finish))).toBeUndefined()
-    expect(closedAlone(head, settlement(again))).toBeUndefined()
+    const push: Effect = { do: 'enqueue', item: envelope({ id: 'b', groupId: 'g' }), queue: 'default', delayMs: 0 }
+    const again: Effect = { do: 'retry', id: 'a', attempt: 2, delayMs: 1, reason: 'retry' }
+    expect(closedBySingleItem(head, settlement(push, finish))).toBeUndefined()
+    expect(closedBySingleItem({ ...head, parent: 'p' }, settlement(finish))).toBeUndefined()
+    expect(closedBySingleItem(head, settlement(again))).toBeUndefined()
   })
 })

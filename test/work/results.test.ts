@@ -5,7 +5,8 @@ import { GROUNDS, isOnMemory, world } from './support.js'
 const add = defineWork('add', (i: { a: number; b: number }, ctx) => ctx.result(i.a + i.b))
 
 describe.each(GROUNDS)('work on %s ports', (ground) => {
-  it('S30 gives its own result, by instance and by name, and its group value when awaited', async () => {
+  // S30
+  it('gives its own result, by instance and by name, and its group value when awaited', async () => {
     const { w, until } = world(ground, { work: [add] })
 
     expect(await until(w.enqueue(add({ a: 2, b: 3 })).result())).toBe(5)
@@ -13,14 +14,16 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect(await until(w.enqueue(add({ a: 4, b: 5 })))).toBe(9)
   })
 
-  it('S31 runs at once where a type skips the queue', async () => {
+  // S31
+  it('runs immediately where a type skips the queue', async () => {
     const echo = defineWork('echo', (i: { v: number }, ctx) => ctx.result(i.v), { skipQueue: true })
     const { w, until } = world(ground, { work: [echo] })
 
     expect(await until(w.enqueue(echo({ v: 7 })).result())).toBe(7)
   })
 
-  it('S32 resolves a fan-out with nothing of its own and the value of the last child', async () => {
+  // S32
+  it('resolves a fan-out without its own value and with the value of the last child', async () => {
     const leaf = defineWork('leaf', (n: number, ctx) => ctx.result(n))
     const root = defineWork('root', (_: null, ctx) => ctx.queue([leaf(1), leaf(2)]))
     const { w, until } = world(ground, { work: [leaf, root] })
@@ -30,7 +33,8 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect([1, 2]).toContain(await until(handle.group()))
   })
 
-  it('S33 waits for every leaf, and takes the value that the root contributes', async () => {
+  // S33
+  it('waits for every leaf, and takes the value that the root contributes', async () => {
     let ran = 0
     const leaf = defineWork('leaf', (_: null, ctx) => {
       ran += 1
@@ -43,7 +47,8 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect(ran).toBe(2)
   })
 
-  it('S34 keeps a final value against later contributions', async () => {
+  // S34
+  it('keeps a final value against later contributions', async () => {
     const child = defineWork('child', (_: null, ctx) => ctx.result('later'))
     const root = defineWork('root', (_: null, ctx) => {
       const c = child(null)
@@ -54,7 +59,8 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect(await until(w.enqueue(root(null)))).toMatchObject({ done: true })
   })
 
-  it('S35 folds what three items append', async () => {
+  // S35
+  it('folds what three items append', async () => {
     const item = defineWork('item', (n: number, ctx) =>
       ctx.result(n, { append: (existing: number | undefined) => (existing ?? 0) + n }),
     )
@@ -64,7 +70,8 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect(await until(w.enqueue(root(null)))).toBe(6)
   })
 
-  it('S36 W13 folds twenty at once without losing one', async () => {
+  // S36 W13
+  it('folds twenty at the same time without losing one', async () => {
     const item = defineWork('item', (_: null, ctx) =>
       ctx.result(1, { append: (existing: number | undefined) => (existing ?? 0) + 1 }),
     )
@@ -74,7 +81,8 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect(await until(w.enqueue(root(null)))).toBe(20)
   })
 
-  it('S37 tells a child its parent, and a root that it has none', async () => {
+  // S37
+  it('gives a child its parent, and a root that it has none', async () => {
     const child = defineWork('child', (_: null, ctx) => ctx.result(ctx.parent))
     let ofRoot: unknown = 'unset'
     const root = defineWork('root', (_: null, ctx) => {
@@ -88,7 +96,8 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect(ofRoot).toBeUndefined()
   })
 
-  it('S38 fails what makes an instruction and does not return it, unless told otherwise', async () => {
+  // S38
+  it('fails what makes an instruction and does not return it, unless strictReturn is off', async () => {
     let ran = 0
     const leaf = defineWork('leaf', (_: null, ctx) => {
       ran += 1
@@ -117,7 +126,8 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect(ran).toBe(0)
   })
 
-  it('S39 W23 runs a handler whose branches return different results', async () => {
+  // S39 W23
+  it('runs a handler whose branches return different results', async () => {
     const maybe = defineWork('maybe', (ok: boolean, ctx) => (ok ? ctx.result(1) : ctx.void()))
     const { w, until } = world(ground, { work: [maybe] })
 
@@ -127,7 +137,8 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect(await until(w.enqueue(maybe(false)))).toBeUndefined()
   })
 
-  it('S40 orders its times and its events', async () => {
+  // S40
+  it('orders its times and its events', async () => {
     const { w, until, events } = world(ground, { work: [add] })
     const handle = w.enqueue(add({ a: 1, b: 1 }))
     await until(handle)
@@ -140,7 +151,8 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect(events.map((event) => event.kind)).toEqual(['queued', 'started', 'succeeded', 'group-done'])
   })
 
-  it('S41 waits for its delay', async () => {
+  // S41
+  it('waits for its delay', async () => {
     const { w, until, clock } = world(ground, { work: [add] })
     const handle = w.enqueue(add({ a: 1, b: 1 }), { delay: 40 })
     await clock.advance(20)
@@ -151,7 +163,8 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect(await until(handle.result())).toBe(2)
   })
 
-  it('S42 starts no earlier than it is told', async () => {
+  // S42
+  it('starts no earlier than its start time', async () => {
     let startedAt = 0
     const late = defineWork('late', (_: null, ctx) => {
       startedAt = world0.clock.now()
@@ -164,7 +177,8 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     expect(startedAt).toBeGreaterThanOrEqual(t0 + 40)
   })
 
-  it('S43 is not disturbed by listeners that throw', async () => {
+  // S43
+  it('is not disturbed by listeners that throw', async () => {
     const boom = () => {
       throw new Error('listener')
     }
@@ -193,7 +207,7 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
     }
   })
 
-  it('takes many at once and resolves when all are durable', async () => {
+  it('takes many and resolves when all are durable', async () => {
     const { w, until } = world(ground, { work: [add] })
     const handles = await until(w.enqueueMany([1, 2, 3].map((a) => add({ a, b: 0 }))))
 
@@ -202,7 +216,8 @@ describe.each(GROUNDS)('work on %s ports', (ground) => {
 })
 
 describe.runIf(isOnMemory)('a system', () => {
-  it('S31 needs no options at all', async () => {
+  // S31
+  it('needs no options at all', async () => {
     const echo = defineWork('echo', (i: { v: number }, ctx) => ctx.result(i.v), { skipQueue: true })
     const w = createWork()
 
@@ -212,7 +227,8 @@ describe.runIf(isOnMemory)('a system', () => {
 })
 
 describe.runIf(isOnMemory)('ids', () => {
-  it('S44 come from the generator that was set, and from UUIDs again without one', () => {
+  // S44
+  it('come from the generator that was set, and from UUIDs again without one', () => {
     let n = 0
     setIdGenerator(() => `wid-${n++}`)
     try {
@@ -236,7 +252,7 @@ describe.each(GROUNDS)('a type that was never registered, on %s ports', (ground)
 })
 
 describe.runIf(isOnMemory)('work that two parents queue', () => {
-  it('runs once, and neither group waits for it for ever', async () => {
+  it('runs once, and neither group waits for it forever', async () => {
     let ran = 0
     const child = defineWork('child', (_: null, ctx) => {
       ran += 1

@@ -5,7 +5,7 @@ import { root } from '../../scripts/lib/root.mjs'
 
 /**
  * What the work engine is to do is numbered: scenarios (S), types (T), and weaknesses of `@ayepi/work` that are not to come
- * back (W). The titles of tests, and of faults that are planted to see them noticed, begin with the numbers they show.
+ * back (W). A comment above a test, or above a planted fault, has the numbers that it shows.
  */
 const SCENARIOS = [
   ...[range(1, 16), range(20, 25), range(30, 46), range(50, 64), range(70, 90), range(95, 102), range(110, 125)]
@@ -20,7 +20,14 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
 }
 
 /** Where these numbers mean the work engine: other layers number theirs alike. */
-const FOLDERS = ['test/work', 'test/ports', 'test/backends/memory', 'test/mutants/work', 'test/examples']
+const FOLDERS = [
+  'test/work',
+  'test/ports',
+  'test/backends/plain',
+  'test/backends/memory',
+  'test/mutants/work',
+  'test/examples',
+]
 const FILES: Readonly<Record<string, RegExp>> = {
   'test/core/codec.test.ts': /^(S2[0-5]|W21)$/,
   'test/core/backoff.test.ts': /^S64$/,
@@ -46,25 +53,25 @@ describe('every scenario of the work engine', () => {
     [...types.matchAll(/^export [\w ]+ t(\d+)/gim)].map(([, n]) => `T${n}`),
   )
 
-  it('is shown by a test or by a fault that is noticed, or is left out for a reason', () => {
+  it('is covered by a test or a planted fault, or is left out for a reason', () => {
     expect(SCENARIOS.filter((number) => !shown.has(number) && !(number in EXCEPTIONS))).toEqual([])
   })
 
-  it('is left out only as long as it is not shown', () => {
+  it('is left out only while nothing covers it', () => {
     expect(Object.keys(EXCEPTIONS).filter((number) => shown.has(number))).toEqual([])
   })
 
-  it('is one of those there are', () => {
+  it('has a known number', () => {
     const known = new Set(SCENARIOS)
     const unknown = [...shown].filter(([number]) => !known.has(number)).map(([number, by]) => `${number}: ${by}`)
     expect(unknown).toEqual([])
   })
 })
 
-/** The numbers with which titles begin: `'S61 W1 does not …'`. */
+/** The numbers above tests and faults: `// S61 W1`. */
 function numbersOf(file: string): string[] {
-  const titles = textOf(file).matchAll(/(?<=['"`])(?:[SW]\d{1,3} )+(?=\S)/g)
-  return [...titles].flatMap(([numbers]) => numbers.trim().split(' '))
+  const notes = textOf(file).matchAll(/(?<=^\s*\/\/ )[SW]\d{1,3}(?:,? [SW]\d{1,3})*$/gm)
+  return [...notes].flatMap(([numbers]) => numbers.split(/,? /))
 }
 
 function filesIn(folder: string): string[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createWork, defineWork, memoryBackend, WORK_METRICS } from '../../src/index.js'
-import { ownedBy } from '../../src/ports/native.js'
+import { ownedBy } from '../../src/ports/find-ledger.js'
 import type { Ports } from '../../src/ports/ports.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 import { GROUNDS, gate, isOnMemory, mortal, PLAIN_GROUNDS, world } from './support.js'
@@ -8,7 +8,7 @@ import { GROUNDS, gate, isOnMemory, mortal, PLAIN_GROUNDS, world } from './suppo
 const noop = defineWork('noop', (_: null, ctx) => ctx.void())
 
 describe.each(GROUNDS)('what a system shows of itself, on %s ports', (ground) => {
-  it('tells the depth of its queues when it is asked to measure', async () => {
+  it('shows the depth of its queues when it is asked to measure', async () => {
     const { w } = world(ground, { work: [noop], autoStart: false })
     await w.enqueueMany([noop(null), noop(null), noop(null)])
     const depth = (await w.measure()).find(({ meta }) => meta.name === WORK_METRICS.queueDepth)
@@ -31,18 +31,18 @@ describe.each(GROUNDS)('what a system shows of itself, on %s ports', (ground) =>
       { retry: { attempts: 4, base: 1, jitter: 0 } },
     )
     const lives = { work: [job], visibility: 40, heartbeat: 15, stopDrain: 0 }
-    // On plain ports a process that gets no timers still hears nudges: there it is its heartbeats that fail.
-    const unheard = (ports: Ports) => ({
+    // On plain ports a process that gets no timers still gets nudges: there it is its heartbeats that fail.
+    const unpublished = (ports: Ports) => ({
       ...ports,
       queue: {
         ...ports.queue,
         heartbeat: () => {
-          throw new Error('unheard')
+          throw new Error('unpublished')
         },
       },
     })
     const isPlain = (PLAIN_GROUNDS as readonly string[]).includes(ground)
-    const here = isPlain ? world(ground, lives, unheard) : world(ground, { ...lives, autoStart: false })
+    const here = isPlain ? world(ground, lives, unpublished) : world(ground, { ...lives, autoStart: false })
     const life = mortal(here.clock)
     if (!isPlain) here.another({ ...lives, clock: life.clock })
     await here.w.enqueue(job({})).accepted()
@@ -66,7 +66,7 @@ describe.runIf(isOnMemory)('what a system says', () => {
     expect(w.metrics.get(WORK_METRICS.removed)?.value).toBe(1)
   })
 
-  it('tells how it is set up while it is idle, every type with its whole policy', async () => {
+  it('writes its settings while it is idle, every type with its whole policy', async () => {
     const slow = defineWork('slow', (_: null, ctx) => ctx.void(), {
       runTimeout: 5_000,
       retry: { attempts: Number.POSITIVE_INFINITY, base: 10 },
@@ -74,33 +74,33 @@ describe.runIf(isOnMemory)('what a system says', () => {
     const { clock, mem } = world('native', {
       work: [noop, slow],
       visibility: 12_000,
-      keepSuccess: 1_000,
+      keepCompleted: 1_000,
       keepDead: 2_000,
       retry: { attempts: 7, jitter: 0 },
     })
     await clock.advance(1_000)
     const owned = ownedBy(mem!, [])
     if (!('open' in owned)) throw new Error('the memory backend has a native ledger')
-    const [told] = await owned.open({ prefix: 'work:' }).inspect!.workers()
+    const [worker] = await owned.open({ prefix: 'work:' }).inspect!.workers()
 
     const retry = { attempts: 7, base: 1_000, factor: 2, max: 30_000, jitter: 0 }
-    expect(told?.settings).toMatchObject({
+    expect(worker?.settings).toMatchObject({
       leaseMs: 12_000,
-      keepMs: { done: 1_000, dead: 2_000 },
+      keepMs: { completed: 1_000, dead: 2_000 },
       types: {
         noop: { retry },
         slow: { retry: { ...retry, attempts: Number.MAX_SAFE_INTEGER, base: 10 }, runTimeoutMs: 5_000 },
       },
     })
-    expect(Object.keys(told?.settings?.types ?? {}).toSorted()).toEqual([...told!.types].toSorted())
+    expect(Object.keys(worker?.settings?.types ?? {}).toSorted()).toEqual([...worker!.types].toSorted())
     // It travels as JSON, and nothing of it is lost on the way.
-    expect(JSON.parse(JSON.stringify(told?.settings))).toEqual(told?.settings)
+    expect(JSON.parse(JSON.stringify(worker?.settings))).toEqual(worker?.settings)
   })
 
   it('reports an event loop that stood still, with the types that ran', async () => {
     let lateMs = 0
     const clock = new FakeClock()
-    // A blocked loop is a monotonic clock that has gone on when the timer is heard.
+    // A blocked loop is a monotonic clock that has gone on when the timer fires.
     const late = {
       ...clock,
       now: clock.now,

@@ -3,7 +3,7 @@ import { defineWork, PoisonError } from '../../src/index.js'
 import { GROUNDS, world } from './support.js'
 
 describe.each(GROUNDS)('the states of items on %s ports', (ground) => {
-  it('come in the order of their ids, with why the dead were given up, and nothing of those that never were', async () => {
+  it('come in the order of their ids, with the ending of the dead, and undefined for those that never existed', async () => {
     const fine = defineWork('fine', (_: null, ctx) => ctx.void())
     const bad = defineWork('bad', (_: null): never => {
       throw new PoisonError('not with me')
@@ -30,7 +30,7 @@ describe.each(GROUNDS)('the states of items on %s ports', (ground) => {
       [done.id, 'success', undefined],
     ])
     expect(states[0]?.error).toBe('cancelled: not needed')
-    // Taken out of the object, as every method; and no question is no answer.
+    // It works when taken out of the object, as every method does; an empty list gets an empty answer.
     const { states: ask } = w
     expect(await until(ask([]))).toEqual([])
   })

@@ -1,31 +1,27 @@
 import { expect, onTestFinished } from 'vitest'
-import { type Clock, sleepOn } from '../../src/core/clock.js'
+import type { MemoryBackend, MemoryQueue } from '../../src/backends/memory/index.js'
+import { type Clock, sleepOn } from '../../src/core/time/clock.js'
 import {
   type AnyWorkBuilder,
   createWork,
-  type MemoryBackend,
-  type MemoryQueue,
   memoryBackend,
-  type Ports,
-  type Queue,
-  type Store,
   type WorkEvent,
   type WorkSystem,
   type WorkSystemOptions,
 } from '../../src/index.js'
-import { ownedBy } from '../../src/ports/native.js'
-import type { Backend } from '../../src/ports/ports.js'
+import { ownedBy } from '../../src/ports/find-ledger.js'
+import type { Backend, Ports, Queue, Store } from '../../src/ports/ports.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 import { backendUnderTest } from './grounds/ground.js'
 
-/** The ways a system can stand on the memory backend. */
+/** The ways a system can run on the memory backend. */
 type MemoryGround = 'native' | 'wrapped' | 'minimal'
 
 /** A real backend, when these scenarios run on one: a vitest project names it in the environment. */
 const REAL = await backendUnderTest()
 export const isOnMemory = REAL === undefined
 
-/** The ways a system can stand on its ports. Every scenario holds on all of them. */
+/** The ways a system can run on its ports. Every scenario holds on all of them. */
 export type Ground = MemoryGround | 'real'
 export const GROUNDS: readonly Ground[] = REAL === undefined ? ['native', 'wrapped', 'minimal'] : ['real']
 /** The grounds where only the three plain ports are known: their scenarios have no meaning on a real backend. */
@@ -63,7 +59,7 @@ export interface World<Defs extends readonly AnyWorkBuilder[]> {
   /** The memory backend beneath; only where the ground is one. */
   readonly mem: MemoryBackend
   readonly memoryQueue: MemoryQueue
-  /** How many items are dead; `undefined` where the ground cannot tell. */
+  /** How many items are dead; `undefined` where the ground does not know. */
   dead(): Promise<number | undefined>
   /** How many the queue holds. */
   size(): Promise<number>
@@ -76,8 +72,8 @@ export interface World<Defs extends readonly AnyWorkBuilder[]> {
 }
 
 /**
- * Hardly a scenario needs the poll: nudges and due times wake a system. It is as rare as the scenarios bear, since each second
- * of fake time costs that many looks, and a look at a server is a real round trip.
+ * Few scenarios need the poll: nudges and due times wake a system. It is as rare as the scenarios allow, since each second
+ * of fake time costs that many polls, and a poll of a server is a real round trip.
  */
 const FAST = { pollInterval: isOnMemory ? 100 : 250, visibility: 5_000, heartbeat: 2_000 } as const
 
@@ -87,7 +83,7 @@ export function world<const Defs extends readonly AnyWorkBuilder[]>(
   options: WorkSystemOptions & { readonly work?: Defs } = {},
   ports?: (plain: Ports) => Ports,
 ): World<Defs> {
-  const { clock, base, mem, backend } = stand(ground)
+  const { clock, base, mem, backend } = prepare(ground)
   const events: WorkEvent[] = []
   const errors: { error: unknown; phase: string }[] = []
   const grounded: Partial<Ports> | { backend: Backend } =
@@ -132,7 +128,7 @@ export function world<const Defs extends readonly AnyWorkBuilder[]>(
   }
 }
 
-interface Standing {
+interface Prepared {
   readonly clock: FakeClock
   readonly base: Ports
   /** The whole backend, where the system may use its ledger. */
@@ -140,7 +136,7 @@ interface Standing {
   readonly mem?: MemoryBackend
 }
 
-function stand(ground: Ground): Standing {
+function prepare(ground: Ground): Prepared {
   if (ground === 'real') {
     const { clock, backend, close } = REAL!.open()
     onTestFinished(close)
@@ -159,11 +155,11 @@ function stand(ground: Ground): Standing {
 }
 
 function onMemory(mem: MemoryBackend | undefined): MemoryBackend {
-  if (mem === undefined) throw new Error('this scenario looks into the memory backend, and runs on another one')
+  if (mem === undefined) throw new Error('this scenario inspects the memory backend, but runs on another one')
   return mem
 }
 
-/** Dead items, as people who look into the backend count them. */
+/** Dead items, as the ledger counts them. */
 async function deadOf(ports: Ports): Promise<number> {
   const found = ownedBy(ports, [])
   if (!('open' in found)) throw new Error(`no ledger: the ${found.foreign} is foreign`)

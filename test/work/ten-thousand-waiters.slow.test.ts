@@ -3,7 +3,8 @@ import { defineWork } from '../../src/index.js'
 import { gate, world } from './support.js'
 
 describe('ten thousand waiters', () => {
-  it('S122 W10 cost one subscription and few reads', async () => {
+  // S122 W10
+  it('cost one subscription and few reads', async () => {
     const hold = gate()
     const slow = defineWork('slow', async (_: null, ctx) => {
       await hold.promise

@@ -1,16 +1,17 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { defineWork, memoryQueue, type Ports } from '../../src/index.js'
+import { defineWork, memoryQueue } from '../../src/index.js'
+import { NATIVE, type OwnedPorts } from '../../src/ports/find-ledger.js'
 import type { Ledger } from '../../src/ports/ledger.js'
-import { NATIVE, type Owned } from '../../src/ports/native.js'
+import type { Ports } from '../../src/ports/ports.js'
 import { PLAIN_GROUNDS, world } from './support.js'
 
 const noop = defineWork('noop', (_: null, ctx) => ctx.void())
 
 /** The same backend, with a ledger that commits in another way. */
 function committing(ports: Ports, commit: (ledger: Ledger) => Ledger['commit']): Ports {
-  const own = (ports.store as unknown as Record<symbol, Owned>)[NATIVE]!
+  const own = (ports.store as unknown as Record<symbol, OwnedPorts>)[NATIVE]!
   const store = { ...ports.store }
-  const open: Owned['open'] = (options) => {
+  const open: OwnedPorts['open'] = (options) => {
     const ledger = own.open(options)
     return new Proxy(ledger, {
       get: (of, name) => {
@@ -27,7 +28,7 @@ function committing(ports: Ports, commit: (ledger: Ledger) => Ledger['commit']):
 const NEVER = new Promise<never>(() => undefined)
 
 describe.each(PLAIN_GROUNDS)('a push that is never answered, on %s ports', (ground) => {
-  it('holds up no other queue, and rejects as of unknown outcome in the end', async () => {
+  it('delays no other queue, and finally rejects as of unknown outcome', async () => {
     const hung = defineWork('hung', (_: null, ctx) => ctx.void(), {
       queue: { ...memoryQueue(), push: () => NEVER },
     })
@@ -72,7 +73,7 @@ describe('a commit that is never answered, on a ledger', () => {
     expect(runs).toBe(2)
   })
 
-  it('is repeated at once where it failed instead, and its end and its group are told of, once', async () => {
+  it('is repeated immediately where it failed instead, and its end and its group are reported once', async () => {
     let failures = 1
     const once = defineWork('once', (_: null, ctx) => ctx.result('done'))
     const { w, clock, until, events } = world('native', { work: [once] }, (ports) =>
@@ -262,7 +263,7 @@ describe('enqueues that fail together', () => {
       return { warn, close, w }
     }
 
-    it('are said by a close of the backend, those that fail while it waits included', async () => {
+    it('are reported when the backend closes, including those that fail while it waits', async () => {
       const { warn, close, w } = await lostTwice()
       for (let n = 0; n < 7; n += 1) void w.enqueue(noop(null))
       await close()
@@ -271,7 +272,7 @@ describe('enqueues that fail together', () => {
       expect(said.reduce((sum, count) => sum + count, 0)).toBe(107)
     })
 
-    it('are said when the process exits, by one listener for all systems, which is gone once they are said', async () => {
+    it('are reported when the process exits, by one listener for all systems, which is removed afterwards', async () => {
       const before = process.listeners('exit')
       const systems = [await lostTwice(), await lostTwice(), await lostTwice()]
       const added = process.listeners('exit').filter((listener) => !before.includes(listener))
@@ -280,11 +281,11 @@ describe('enqueues that fail together', () => {
       const emit = vi.spyOn(process, 'emit').mockImplementation((() => true) as never)
       for (const listener of added) listener.call(process, 0)
       const calls = emit.mock.calls as readonly (readonly unknown[])[]
-      const heard = calls.filter(([event]) => event === 'warning').map(([, warning]) => warning)
+      const warnings = calls.filter(([event]) => event === 'warning').map(([, warning]) => warning)
       emit.mockRestore()
 
-      expect(heard).toHaveLength(systems.length)
-      expect(heard[0]).toMatchObject({
+      expect(warnings).toHaveLength(systems.length)
+      expect(warnings[0]).toMatchObject({
         name: 'MillraceWarning',
         code: 'MILLRACE_ENQUEUE_LOST',
         message: expect.stringMatching(/^100 enqueued items were not accepted.*the disk is full$/),

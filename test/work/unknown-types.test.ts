@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { defineWork, dependency, type WorkSystem } from '../../src/index.js'
-import { ownedBy } from '../../src/ports/native.js'
+import { ownedBy } from '../../src/ports/find-ledger.js'
 import type { Ports } from '../../src/ports/ports.js'
 import { isNativeGround } from './controls/tapped.js'
 import { GROUNDS, gate, PLAIN_GROUNDS, world } from './support.js'
@@ -60,7 +60,7 @@ describe.each(NATIVE)('two services on one backend, on %s ports', (ground) => {
     }
     await until(a.enqueue(first).accepted())
     await inTurn([mail])
-    // Whichever process is there when its members have ended, and be it one without types, runs the gate.
+    // Any process that is alive when its members have ended runs the gate, even one without types.
     await inTurn([])
     expect(ran).toEqual(['a mail 1'])
     expect(events.filter((event) => event.kind === 'queued').map((event) => event.type)).toContain('pdf')
@@ -70,7 +70,7 @@ describe.each(NATIVE)('two services on one backend, on %s ports', (ground) => {
 })
 
 describe.each(NATIVE)('an item whose type no live worker knows, on %s ports', (ground) => {
-  it('ends as expired when its deadline passes, and tells everyone who waits', async () => {
+  it('ends as expired when its deadline passes, and notifies every caller that waits', async () => {
     const ghost = defineWork('ghost', (_: null, ctx) => ctx.void(), { retry: { attempts: 1 } })
     const next = served('next', 'here', [])
     const producer = world(ground, { work: [ghost, next], autoStart: false })
@@ -126,7 +126,7 @@ describe.each(NATIVE)('an item whose type no live worker knows, on %s ports', (g
     await clock.advance(29_000)
     expect((await stateOf(other, waits.id))?.status).toBe('pending')
 
-    // It looks every 15 s.
+    // It checks every 15 s.
     await clock.advance(20_000)
     const error = await until(outcome)
     expect(error).toContain('no live worker handled "ghost" for 30000 ms')

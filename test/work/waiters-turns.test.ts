@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
-import type { Clock } from '../../src/core/clock.js'
-import { Turns } from '../../src/core/turns.js'
+import type { Clock } from '../../src/core/time/clock.js'
+import { EventLoopTurns } from '../../src/core/time/event-loop-turns.js'
 import type { Ledger } from '../../src/ports/ledger.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
-import { Waiters } from '../../src/work/waiters.js'
+import { Waiters } from '../../src/work/wait/waiters.js'
 
-it('thousands of waits let the event loop in between two looks at a backend that answers at once', async () => {
+it('thousands of waits let the event loop run between two queries of a backend that answers immediately', async () => {
   const said: string[] = []
   let workedMs = 0
   const fake = new FakeClock()
@@ -32,8 +32,8 @@ it('thousands of waits let the event loop in between two looks at a backend that
     },
     groups: async () => [],
   } as unknown as Ledger
-  const keep = { successMs: 1_000, deadMs: 1_000 } as never
-  const turns = new Turns(clock)
+  const keep = { completedMs: 1_000, deadMs: 1_000 } as never
+  const turns = new EventLoopTurns(clock)
   const waiters = new Waiters({
     ledger,
     clock,
@@ -46,7 +46,7 @@ it('thousands of waits let the event loop in between two looks at a backend that
   const stop = new AbortController()
   for (let i = 0; i < 3_000; i += 1) {
     const accepted = Promise.resolve({ kind: 'created', id: `i${i}` } as const)
-    const what = { kind: 'item', id: `i${i}`, groupId: `i${i}`, item: `i${i}`, isTold: false, accepted } as const
+    const what = { kind: 'item', id: `i${i}`, groupId: `i${i}`, item: `i${i}`, hasInbox: false, accepted } as const
     waiters.wait(what, { signal: stop.signal }).catch(() => undefined)
   }
   await expect.poll(() => said.filter((word) => word === 'read')).toHaveLength(6)

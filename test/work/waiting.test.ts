@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { defineWork, type Ports } from '../../src/index.js'
+import { defineWork } from '../../src/index.js'
+import type { Ports } from '../../src/ports/ports.js'
 import { GROUNDS, gate, PLAIN_GROUNDS, world } from './support.js'
 
 const add = defineWork('add', (n: number, ctx) => ctx.result(n + 1))
 
 describe.each(GROUNDS)('waiting on %s ports', (ground) => {
-  it('for a result makes its group no orphan, whenever the wait began', async () => {
-    const told: string[] = []
+  it('for a result counts as waiting for its group, whenever the wait began', async () => {
+    const unhandled: string[] = []
     const hold = gate()
     const slow = defineWork('slow', async (_: null, ctx) => {
       await hold.promise
@@ -16,7 +17,7 @@ describe.each(GROUNDS)('waiting on %s ports', (ground) => {
     const { w, clock, until } = world(ground, {
       work: [slow, direct],
       unhandledWorkGroup: ({ groupId }) => {
-        told.push(groupId)
+        unhandled.push(groupId)
       },
     })
     const handle = w.enqueue(slow(null))
@@ -29,10 +30,10 @@ describe.each(GROUNDS)('waiting on %s ports', (ground) => {
     expect(await until(w.enqueue(direct(null)).result())).toBe('ok')
     await clock.advance(500)
 
-    expect(told).toEqual([])
+    expect(unhandled).toEqual([])
   })
 
-  it('goes on after a stop and a start, though somebody else did the work', async () => {
+  it('goes on after a stop and a start, though another process did the work', async () => {
     const here = world(ground, { work: [add] })
     await here.until(here.w.stop())
     const result = here.w.enqueue(add(1)).result()
@@ -45,7 +46,7 @@ describe.each(GROUNDS)('waiting on %s ports', (ground) => {
     expect(await here.until(result)).toBe(2)
   })
 
-  it('gives up in time although the item is never accepted', async () => {
+  it('times out although the item is never accepted', async () => {
     const hang = new Promise<never>(() => undefined)
     const never = (ports: Ports): Ports => ({ ...ports, store: { ...ports.store, set: () => hang } })
     const direct = defineWork('direct', (_: null, ctx) => ctx.void(), { skipQueue: true })
@@ -56,13 +57,13 @@ describe.each(GROUNDS)('waiting on %s ports', (ground) => {
     })
   })
 
-  it('looks after a quarter of a second although others have waited for long', async () => {
+  it('polls after a quarter of a second although others have waited for long', async () => {
     const hold = gate()
     const slow = defineWork('slow', async (_: null, ctx) => {
       await hold.promise
       return ctx.void()
     })
-    // Nothing is heard on the channel, so that only looking helps.
+    // Nothing arrives on the channel, so only polling helps.
     const deaf = (ports: Ports): Ports => ({
       ...ports,
       pubsub: { publish: () => undefined, subscribe: () => () => undefined },
@@ -83,7 +84,7 @@ describe.each(GROUNDS)('waiting on %s ports', (ground) => {
 })
 
 describe.each(PLAIN_GROUNDS)('two handles of one work, on %s ports', (ground) => {
-  it('fail and succeed each for itself', async () => {
+  it('fail and succeed independently', async () => {
     let pushes = 0
     const { w, until } = world(ground, { work: [add] }, (ports) => ({
       ...ports,

@@ -1,20 +1,20 @@
 import { integerOption, OptionError, OptionTypeError, optionsObject } from '../../core/options.js'
-import { BeforeClose } from '../../ports/before-close.js'
-import { withHidden } from '../../ports/hidden.js'
-import { own } from '../../ports/native.js'
+import { ownPorts } from '../../ports/find-ledger.js'
+import { type Mode, WrongModeError } from '../../ports/mode.js'
 import type { Backend, Queue } from '../../ports/ports.js'
-import type { Shelf } from './book.js'
-import { Books } from './books.js'
-import { ItemRecord } from './item-record.js'
+import { BeforeClose } from '../shared/before-close.js'
+import { withHidden } from '../shared/hidden.js'
+import { DEFAULT_QUEUE } from './file/queue-records.js'
+import { ItemRecord } from './items/item-record.js'
+import { ItemTable } from './items/item-table.js'
 import { KeySpace } from './key-space.js'
 import { memoryLedger } from './ledger.js'
+import { Notifier } from './notify.js'
 import { memoryPubSub } from './pubsub.js'
-import { type MemoryQueueKeeping, resolveKeeping } from './queue.js'
-import { type MemoryQueue, queuePort } from './queue-port.js'
-import { Queues } from './queues.js'
-import { Signals } from './signals.js'
+import { type MemoryQueueKeeping, resolveKeeping } from './queue/memory-queue.js'
+import { type MemoryQueue, queuePort } from './queue/queue-port.js'
+import { Queues } from './queue/queues.js'
 import { type MemoryStore, storePort } from './store.js'
-import { DEFAULT_QUEUE } from './stored.js'
 import { type MemoryOptions, timeOf } from './time.js'
 
 /** Options of `memoryBackend`. All are optional. */
@@ -35,7 +35,7 @@ export interface MemoryBackendOptions extends MemoryOptions {
   readonly maxBytes?: number
   /**
    * How many bytes of ended items and groups are kept at most: beyond it the oldest leave before their time, but none whose
-   * end somebody waits for and has not read yet. Less than `maxBytes`. Default: 128 MiB, or half of `maxBytes` if that is less.
+   * waiter has not read it yet. Less than `maxBytes`. Default: 128 MiB, or half of `maxBytes` if that is less.
    */
   readonly keepEndedBytes?: number
 }
@@ -56,9 +56,9 @@ export interface MemoryBackend extends Backend {
  * Everything in this process: for tests, for a first evening, and for one process that needs no server. With
  * `{ queue: { file } }` accepted work survives the process.
  *
- * One key space serves both ways of using it. A system on these very ports works natively: records instead of texts, and
- * every settlement atomic. A system that wraps a port works on the plain path, over the same keys and queues, and both see
- * each other's work.
+ * A system on these very ports works natively, and every settlement is atomic. A system that wraps a port, and a stream
+ * that pops from a queue, use the backend over plain ports. One backend serves one of the two, whichever comes first; the
+ * other is refused with `WRONG_MODE`.
  *
  * @example
  * ```ts
@@ -78,25 +78,23 @@ export function memoryBackend(options?: MemoryBackendOptions): MemoryBackend {
   const names = namesOf(given.named)
 
   const queues = new Queues(time, resolveKeeping(given.queue, 'memoryBackend.queue'))
-  const books = new Books()
-  const keys = new KeySpace(time, (key) => books.viewOf(key), queues.bytes)
   const pubsub = memoryPubSub()
-  const signals = new Signals(pubsub)
-  const shelf: Shelf = {
-    keys,
+  const notifier = new Notifier()
+  const settled = (): void => {
+    queues.file?.flush()
+    notifier.flush()
+  }
+  const table = new ItemTable({
     queues,
-    signals,
+    notifier,
+    settled,
     bytes: queues.bytes,
     maxEnded,
     keepEndedBytes,
     maxBytes,
-    settled() {
-      queues.file?.flush()
-      signals.flush()
-    },
-  }
-  queues.rules = () => books.rules()
-  // What was in the file has no record yet: a ledger that looks for an item looks into these first.
+  })
+  const checkMode = modeCheck()
+  // Messages of the file have no record yet: the ledger reads them when it looks for an item.
   for (const queue of queues.all()) for (const message of queue.messages()) queues.markUnread(message)
 
   const ports = new Map<string, MemoryQueue>()
@@ -106,16 +104,17 @@ export function memoryBackend(options?: MemoryBackendOptions): MemoryBackend {
     let port = ports.get(name)
     if (port === undefined) {
       port = queuePort(queues.named(name), time, {
-        popping: (now) => books.free(now),
+        popping: () => checkMode('plain'),
         pushed(queue, message) {
           queues.markUnread(message)
-          signals.ready(queue, message.dueAt, time.wall())
+          notifier.ready(queue, message.dueAt, time.wall())
         },
         acked(message) {
           queues.markRead(message)
-          if (message.owner instanceof ItemRecord) message.owner.keeper.acked(message.owner, time.wall())
+          // A reader may have found it before it was popped.
+          if (message.owner instanceof ItemRecord) table.remove(message.owner)
         },
-        settled: shelf.settled,
+        settled,
       })
       ports.set(name, port)
       queuesByPort.set(port, name)
@@ -124,13 +123,13 @@ export function memoryBackend(options?: MemoryBackendOptions): MemoryBackend {
   }
   const queue = named(DEFAULT_QUEUE)
   for (const name of names) named(name)
-  const store = storePort(keys)
+  const store = storePort(new KeySpace(time, queues.bytes))
   const beforeClose = new BeforeClose()
-  own({
+  ownPorts({
     queues: queuesByPort,
     pubsub,
     store,
-    open: ({ prefix }) => memoryLedger(books.open(prefix, shelf), maxItemBytes, time),
+    open: () => memoryLedger(table, maxItemBytes, time, () => checkMode('native')),
     beforeClose: beforeClose.add,
   })
   const close = async (): Promise<void> => {
@@ -138,6 +137,15 @@ export function memoryBackend(options?: MemoryBackendOptions): MemoryBackend {
     queues.file?.close()
   }
   return withHidden({ queue, pubsub, store }, { named, close, [Symbol.asyncDispose]: close })
+}
+
+/** Remembers the first mode that the backend is used in, and refuses the other. */
+function modeCheck(): (wanted: Mode) => void {
+  let is: Mode | undefined
+  return (wanted) => {
+    is ??= wanted
+    if (is !== wanted) throw new WrongModeError('This memory backend', 'memoryBackend()', is, wanted)
+  }
 }
 
 const GIB = 1_073_741_824

@@ -1,7 +1,7 @@
 import { optionsObject } from '../../core/options.js'
-import type { Ms } from '../../core/time.js'
-import { withHidden } from '../../ports/hidden.js'
+import type { Ms } from '../../core/time/time.js'
 import type { Store } from '../../ports/ports.js'
+import { withHidden } from '../shared/hidden.js'
 import { checkEntry, KeySpace } from './key-space.js'
 import { type MemoryOptions, timeOf } from './time.js'
 
@@ -35,7 +35,7 @@ export interface MemoryStore extends Store {
  */
 export function memoryStore(options?: MemoryOptions): MemoryStore {
   const given = optionsObject('memoryStore', options, ['now', 'clock'])
-  return storePort(new KeySpace(timeOf(given, 'memoryStore'), () => undefined))
+  return storePort(new KeySpace(timeOf(given, 'memoryStore')))
 }
 
 /** The plain port of a key space. What the three-port contract does not know is hidden from a spread. */

@@ -1,6 +1,6 @@
-import { type Clock, clockFrom, isClock, neverBackwards } from '../../core/clock.js'
 import { numberOption, OptionError, OptionTypeError } from '../../core/options.js'
-import type { At, Ms } from '../../core/time.js'
+import { type Clock, clockFrom, isClock, neverBackwards } from '../../core/time/clock.js'
+import type { At, Ms } from '../../core/time/time.js'
 
 /** Where a memory port takes its time from. */
 export interface MemoryOptions {
@@ -12,7 +12,7 @@ export interface MemoryOptions {
 
 /**
  * The two times of a memory backend. `wall` is what people mean by "at nine": due times and expiry. `steady` measures leases:
- * when somebody sets the machine's clock, no lease ends early and none is stretched. Neither ever decreases.
+ * when the machine's clock is set, no lease ends early and none is stretched. Neither ever decreases.
  */
 export interface Time {
   wall(): At
@@ -25,7 +25,7 @@ export function timeOf(options: MemoryOptions, owner: string): Time {
   if (now !== undefined && clock !== undefined) {
     throw new OptionError(`${owner}.now`, 'left out when `clock` is given, because both say what time it is', now)
   }
-  // Not `??`: a null is a mistake to be told of, not a wish for the default.
+  // Not `??`: a null is a mistake to report, not a request for the default.
   const given = clock !== undefined ? clock : now !== undefined ? now : Date.now
   if (typeof given !== 'function' && !isClock(given)) {
     throw new OptionTypeError(`${owner}.${clock === undefined ? 'now' : 'clock'}`, 'a function or a Clock', given)

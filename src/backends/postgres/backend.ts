@@ -1,18 +1,18 @@
 import { OptionTypeError } from '../../core/options.js'
 import { PostgresDriver } from '../../drivers/postgres/index.js'
-import { BeforeClose } from '../../ports/before-close.js'
-import { withHidden } from '../../ports/hidden.js'
-import { own } from '../../ports/native.js'
+import { ownPorts } from '../../ports/find-ledger.js'
 import type { Backend, Queue } from '../../ports/ports.js'
-import { checkText } from './checks.js'
+import { BeforeClose } from '../shared/before-close.js'
+import { withHidden } from '../shared/hidden.js'
 import { Connection } from './connection.js'
 import { postgresLedger } from './ledger.js'
 import { Names } from './names.js'
+import { Notifier } from './notify.js'
 import { type PostgresBackendOptions, resolveOptions } from './options.js'
-import { type PostgresPubSub, pubsubPort } from './pubsub-port.js'
-import { type PostgresQueue, queuePort } from './queue-port.js'
-import { Signals } from './signals.js'
-import { type PostgresStore, storePort } from './store-port.js'
+import { type PostgresPubSub, pubsubPort } from './ports/pubsub.js'
+import { type PostgresQueue, queuePort } from './ports/queue.js'
+import { type PostgresStore, storePort } from './ports/store.js'
+import { checkText } from './storable.js'
 
 const DEFAULT_QUEUE = 'default'
 const LONGEST_NAME = 1_000
@@ -35,7 +35,7 @@ export interface PostgresBackend extends Backend {
 
 /**
  * Everything in one schema of a PostgreSQL database: for fleets that have one already, and for enqueuing in the same
- * transaction as your own writes. It returns at once and connects when it is first used; the schema is created and migrated
+ * transaction as your own writes. It returns immediately and connects when it is first used; the schema is created and migrated
  * then, under a lock.
  *
  * The server's time decides what is due and which lease has ended, so that workers whose clocks differ cannot take each
@@ -53,7 +53,7 @@ export function postgresBackend(options: PostgresBackendOptions): PostgresBacken
   const driver = new PostgresDriver(resolved)
   const connection = new Connection(driver, schema, resolved.migrate, resolved.now)
   const names = new Names(connection)
-  const signals = new Signals(driver, connection.channel)
+  const notifier = new Notifier(driver, connection.channel)
   const ports = new Map<string, PostgresQueue>()
   const queuesByPort = new Map<Queue, string>()
   const named = (name: string): PostgresQueue => {
@@ -71,11 +71,11 @@ export function postgresBackend(options: PostgresBackendOptions): PostgresBacken
   const store = storePort(connection, maxItemBytes)
   const pubsub = pubsubPort(connection)
   const beforeClose = new BeforeClose()
-  own({
+  ownPorts({
     queues: queuesByPort,
     pubsub,
     store,
-    open: () => postgresLedger(connection, names, signals, maxItemBytes),
+    open: () => postgresLedger(connection, names, notifier, maxItemBytes),
     beforeClose: beforeClose.add,
   })
   let closing: Promise<void> | undefined

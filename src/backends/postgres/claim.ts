@@ -1,16 +1,15 @@
 import { newToken } from '../../core/ids.js'
-import type { At } from '../../core/time.js'
+import type { At } from '../../core/time/time.js'
 import { isExpired, readEnvelope } from '../../ports/envelope.js'
-import { expiredShare } from '../../ports/expired-share.js'
-import type { Claimed } from '../../ports/item.js'
-import type { ClaimAsk, ClaimReply, Room } from '../../ports/ledger.js'
+import type { ClaimedItem } from '../../ports/item.js'
+import type { ClaimReply, ClaimRequest, Room } from '../../ports/ledger.js'
 import type { Settlement } from '../../ports/settlement.js'
+import { joinEnvelope } from '../shared/envelope-columns.js'
+import { expiredShare } from '../shared/expired-share.js'
 import type { Committer } from './commit.js'
 import type { Connection } from './connection.js'
-import { wholeMs } from './durations.js'
-import { fromColumns } from './envelope-columns.js'
 import type { Names } from './names.js'
-import { isUnstorable } from './refusal.js'
+import { isUnstorable, wholeMs } from './storable.js'
 
 /** How many lapsed leases and due items one claim brings back. */
 const STEP = 1_000
@@ -22,14 +21,14 @@ const TAKE = 'select * from {schema}.take_messages($1, $2, $3)'
 /** The columns of `claim_ready`, in its order. */
 type ClaimRow = [
   id: string,
-  home: number,
+  queueType: number,
   groupId: string | null,
   priority: number,
   attempt: number,
   queueAt: number,
   startAt: number | null,
   input: string,
-  rest: string | null,
+  envelopeRest: string | null,
   fence: number,
   lapses: number,
   crashes: number,
@@ -57,15 +56,15 @@ function roomsAsArrays(rooms: readonly Room[] | undefined) {
 }
 
 /** One queue of a claim, with how many expired items it may hand out that take no room. */
-type Source = ClaimAsk['from'][number] & { readonly expired: number }
+type Source = ClaimRequest['queues'][number] & { readonly expired: number }
 
 /** What is left of a claim once it has these items. They come queue by queue, and those that took no room before the others. */
-function leftOf(from: readonly Source[], rooms: readonly Room[] | undefined, { items, at }: ClaimReply) {
-  const inRoom: Claimed[] = []
+function leftOf(from: readonly Source[], rooms: readonly Room[] | undefined, { items, now }: ClaimReply) {
+  const inRoom: ClaimedItem[] = []
   const left = from.map(({ queue, max, expired }): Source => {
     const got = items.filter(({ lease }) => lease.queue === queue)
     const late =
-      rooms === undefined ? 0 : got.slice(0, expired).filter(({ envelope }) => isExpired(envelope, at)).length
+      rooms === undefined ? 0 : got.slice(0, expired).filter(({ envelope }) => isExpired(envelope, now)).length
     inRoom.push(...got.slice(late))
     return { queue, max: max - got.length, expired: expired - late }
   })
@@ -87,13 +86,13 @@ export class Claimer {
     this.#committer = committer
   }
 
-  async claim(ask: ClaimAsk): Promise<ClaimReply> {
+  async claim(ask: ClaimRequest): Promise<ClaimReply> {
     await this.#connection.in('native')
-    const from = ask.from.map(({ queue, max }) => ({ queue, max, expired: expiredShare(atMost(max)) }))
+    const from = ask.queues.map(({ queue, max }) => ({ queue, max, expired: expiredShare(atMost(max)) }))
     const first = await this.#claim(ask, from, ask.rooms)
     if (!first.hasRaw) return first.reply
     const unreadable: Unreadable[] = []
-    for (const { queue } of ask.from) unreadable.push(...(await this.#adopt(queue)))
+    for (const { queue } of ask.queues) unreadable.push(...(await this.#adopt(queue)))
     const left = leftOf(from, ask.rooms, first.reply)
     const { reply, hasRaw } = await this.#claim(ask, left.from, left.rooms)
     const crashed = [...(first.reply.crashed ?? []), ...(reply.crashed ?? [])]
@@ -110,7 +109,7 @@ export class Claimer {
   }
 
   async #claim(
-    ask: ClaimAsk,
+    ask: ClaimRequest,
     from: readonly Source[],
     rooms: readonly Room[] | undefined,
   ): Promise<{ readonly reply: ClaimReply; readonly hasRaw: boolean }> {
@@ -141,17 +140,17 @@ export class Claimer {
     )
     const [, , , , , at, due, cutOff, , removed, , , , hasRaw, more] = rows.pop()!
     const until = at + leaseMs
-    const items: Claimed[] = []
+    const items: ClaimedItem[] = []
     for (const [i, row] of rows.entries()) items.push(await this.#claimed(row, `${token}.${i + 1}`, until))
     const crashed: string[] = []
     // Numbers with commas between, where an item has its input.
-    for (const home of (cutOff as string | null)?.split(',') ?? []) {
-      crashed.push((await this.#names.place(Number(home))).type)
+    for (const no of (cutOff as string | null)?.split(',') ?? []) {
+      crashed.push((await this.#names.nameOf(Number(no))).type)
     }
     const reply = {
       items,
       more: more === true,
-      at,
+      now: at,
       ...(due === null ? {} : { nextDueAt: due }),
       ...(crashed.length === 0 ? {} : { crashed }),
       ...(removed > 0 ? { removed } : {}),
@@ -159,18 +158,18 @@ export class Claimer {
     return { reply, hasRaw: hasRaw === true }
   }
 
-  async #claimed(row: ClaimRow, token: string, until: At): Promise<Claimed> {
-    const [id, home, groupId, priority, attempt, queueAt, startAt, input, rest, fence] = row
-    const { queue, type } = this.#names.knownPlace(home) ?? (await this.#names.place(home))
+  async #claimed(row: ClaimRow, token: string, until: At): Promise<ClaimedItem> {
+    const [id, queueType, groupId, priority, attempt, queueAt, startAt, input, rest, fence] = row
+    const { queue, type } = this.#names.knownName(queueType) ?? (await this.#names.nameOf(queueType))
     const columns = { id, type, groupId: groupId ?? id, input, queueAt, startAt: startAt ?? 0, attempt, priority }
     const cancelled = row[15]
     const claimed = {
       lease: { id, queue, token, fence, until },
-      envelope: fromColumns(columns, rest),
+      envelope: joinEnvelope(columns, rest),
       lapses: row[10],
       crashes: row[11],
       deliveries: row[12],
-      ...(cancelled === null ? {} : { cancelled }),
+      ...(cancelled === null ? {} : { cancelReason: cancelled }),
     }
     const met = row[13]
     return met === null ? claimed : { ...claimed, gate: { met } }
@@ -190,8 +189,9 @@ export class Claimer {
         for (const [body] of rows) {
           const item = readEnvelope(body)
           if (item === undefined) unreadable.push({ queue, body })
-          else if (this.#names.home(queue, item.type) === undefined) unknown.push({ queue, type: item.type })
-          else batch.push({ guard: { by: 'absent', id: item.id }, effects: [{ do: 'push', item, queue, delayMs: 0 }] })
+          else if (this.#names.numbers(queue, item.type) === undefined) unknown.push({ queue, type: item.type })
+          else
+            batch.push({ guard: { by: 'absent', id: item.id }, effects: [{ do: 'enqueue', item, queue, delayMs: 0 }] })
         }
         // Numbers are asked for outside: the connection of this transaction may be the only one. Nothing is taken then.
         if (unknown.length > 0) await tx.query({ name: '', text: 'rollback' })

@@ -1,44 +1,39 @@
-import { MillraceError } from '../../core/error.js'
+import { type Clock, systemClock } from '../../core/time/clock.js'
 import type { EnlistedTransaction, Queryable, SqlValue } from '../../drivers/postgres/index.js'
 import { isLocked, quoteIdentifier } from '../../drivers/postgres/index.js'
-import { refusalOf } from '../../ports/refusal.js'
-import type { CommitResult, Guard, Settlement } from '../../ports/settlement.js'
+import type { CommitResult, Settlement } from '../../ports/settlement.js'
+import { refusalOf } from '../shared/refusal.js'
 import type { Connection } from './connection.js'
 import { type EncodedBatch, encodeBatch } from './encode.js'
-import { additionsOf, foreignTo } from './enlisted.js'
-import { Housekeeping } from './housekeeping.js'
+import { additionsOf, foreignTo } from './enlist.js'
+import { guardedId } from './guarded-id.js'
 import type { Names } from './names.js'
-import { keepsInPostgres } from './refusal.js'
+import { sendPastLocks } from './past-locks.js'
+import { Vacuum } from './retention.js'
+import { keepsInPostgres } from './storable.js'
 
 /** So many settlements go into one statement: their places are numbered in twenty bits. */
 const MOST_AT_ONCE = 1_000
 
 const CALL = `select {schema}.commit_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
-
-/** Another transaction holds a row, or writes the same id, and did not end in time. Nothing of the settlement happened. */
-class LockedError extends MillraceError {
-  constructor(id: string, cause: unknown) {
-    super(
-      'POSTGRES_LOCKED',
-      `${id === '' ? 'A settlement' : `The item ${id}`} could not be written: an open transaction holds a row that it needs, or has enqueued the ` +
-        'same id. End that transaction, or try again once it has ended.',
-      { facts: { id }, cause },
-    )
-  }
-}
+const HELD = 'select * from {schema}.held_rows($1)'
+const FREE = 'select {schema}.when_free($1)'
 
 /** Commits batches: through our own connections, or inside a transaction of the user. */
 export class Committer {
   readonly #connection: Connection
   readonly #names: Names
   readonly #maxItemBytes: number
-  readonly #housekeeping: Housekeeping
+  readonly #vacuum: Vacuum
+  readonly #clock: Clock
 
-  constructor(connection: Connection, names: Names, maxItemBytes: number) {
+  /** `clock`: real time, whatever the clock of the backend, because it is other transactions of the server that are waited for. */
+  constructor(connection: Connection, names: Names, maxItemBytes: number, clock: Clock = systemClock) {
+    this.#clock = clock
     this.#connection = connection
     this.#names = names
     this.#maxItemBytes = maxItemBytes
-    this.#housekeeping = new Housekeeping(connection)
+    this.#vacuum = new Vacuum(connection)
   }
 
   /** `within`: a transaction of ours. */
@@ -68,7 +63,7 @@ export class Committer {
     const results: (CommitResult | undefined)[] = batch.map(refused)
     const first = new Map<string, number>()
     // The same guard twice: the second answers what it would answer after the first. Where that may be a conflict, which
-    // leaves everything as it was, only the database can tell.
+    // leaves everything as it was, only the database knows.
     const same = batch.map((settlement, i) => {
       const key = results[i] === undefined ? keyOf(settlement) : undefined
       const known = key === undefined ? undefined : first.get(key)
@@ -85,7 +80,7 @@ export class Committer {
       const of = same[i]
       if (of === undefined) return results[i]!
       const before = results[of]!
-      return before.kind === 'applied' ? { kind: 'repeated', id: idOf(settlement.guard) } : before
+      return before.kind === 'applied' ? { kind: 'repeated', id: guardedId(settlement.guard) } : before
     })
   }
 
@@ -98,18 +93,29 @@ export class Committer {
     }
   }
 
-  /**
-   * A row that a transaction of the user holds must not hold up its neighbours: the batch goes on in halves, until only those settlements
-   * fail that need the row.
-   */
-  async #sendUnlocked(batch: readonly Settlement[]): Promise<readonly CommitResult[]> {
+  #sendUnlocked(batch: readonly Settlement[]): Promise<readonly CommitResult[]> {
+    return sendPastLocks(batch, {
+      clock: this.#clock,
+      send: (some) => this.#send(some, undefined),
+      heldRows: (some) => this.#heldRows(some),
+      whenFree: (id) => this.#whenFree(id),
+    })
+  }
+
+  async #heldRows(batch: readonly Settlement[]): Promise<readonly (readonly string[])[]> {
+    const needs: (readonly string[])[] = []
+    for (const one of batch) needs.push((await this.#encode([one])).locks ?? [])
+    const { driver, sql } = await this.#connection.ready()
+    const rows = await driver.query<[asked: string, held: string]>(sql('held_rows', HELD, [[...new Set(needs.flat())]]))
+    return needs.map((ids) => rows.flatMap(([asked, held]) => (ids.includes(asked) ? [held] : [])))
+  }
+
+  async #whenFree(id: string): Promise<void> {
+    const { driver, sql } = await this.#connection.ready()
     try {
-      return await this.#send(batch, undefined)
+      await driver.query(sql('when_free', FREE, [id]))
     } catch (error) {
       if (!isLocked(error)) throw error
-      if (batch.length === 1) return [{ kind: 'failed', error: new LockedError(idOf(batch[0]!.guard), error) }]
-      const middle = batch.length >> 1
-      return [...(await this.#sendUnlocked(batch.slice(0, middle))), ...(await this.#sendUnlocked(batch.slice(middle)))]
     }
   }
 
@@ -119,7 +125,7 @@ export class Committer {
     const [row] = await (within ?? driver).query<[string]>(
       sql('commit', CALL, valuesOf(this.#connection.now(), encoded)),
     )
-    this.#housekeeping.ended(encoded.ends?.length ?? 0)
+    this.#vacuum.ended(encoded.ends?.length ?? 0)
     return resultsFrom(row![0], batch, encoded)
   }
 
@@ -131,8 +137,8 @@ export class Committer {
   }
 
   async #encode(batch: readonly Settlement[]): Promise<EncodedBatch> {
-    await this.#names.learn(placesOf(batch))
-    return encodeBatch(batch, (queue, type) => this.#names.home(queue, type))
+    await this.#names.learn(queueTypesOf(batch))
+    return encodeBatch(batch, (queue, type) => this.#names.numbers(queue, type))
   }
 }
 
@@ -151,72 +157,68 @@ function valuesOf(now: number | null, b: EncodedBatch): SqlValue[] {
       json(b.ends),
       json(b.moves),
     ],
-    ...[json(b.said), b.expects, json(b.gates), json(b.tells), b.looks, json(b.tags), json(b.ready)],
-    json(b.rare),
+    ...[json(b.values), b.expects, json(b.gates), json(b.gateNotices), b.holdingGates, json(b.tags), json(b.ready)],
+    json(b.actions),
   ]
 }
 
-function* placesOf(batch: readonly Settlement[]): Iterable<{ readonly queue: string; readonly type: string }> {
+function* queueTypesOf(batch: readonly Settlement[]): Iterable<{ readonly queue: string; readonly type: string }> {
   for (const { effects } of batch)
-    for (const effect of effects) if (effect.do === 'push') yield { queue: effect.queue, type: effect.item.type }
+    for (const effect of effects) if (effect.do === 'enqueue') yield { queue: effect.queue, type: effect.item.type }
 }
 
-/** Settlements by a lease or for a new id happen once: the guard itself tells them apart. */
+/** Settlements by a lease or for a new id happen once: the guard itself identifies them. */
 function keyOf({ guard }: Settlement): string | undefined {
   if (guard.by === 'lease') return `${guard.lease.id}\0${guard.lease.token}`
   return guard.by === 'absent' ? `${guard.id}\0` : undefined
 }
 
-function idOf(guard: Guard): string {
-  return guard.by === 'lease' ? guard.lease.id : guard.by === 'absent' || guard.by === 'status' ? guard.id : ''
-}
-
 const mayConflict = ({ effects }: Settlement) =>
-  effects.some((effect) => effect.do === 'contribute' && effect.expect !== undefined)
+  effects.some((effect) => effect.do === 'setGroupValue' && effect.ifVersion !== undefined)
 
 /**
- * The batch in parts that one statement each can take. A statement looks at all its guards before the first effect, so a
+ * The batch in parts that one statement each can take. A statement checks all its guards before the first effect, so a
  * guard goes after whatever the batch did before to the same item; and what people do goes after it as well, because a
  * statement does that last.
  */
 function* waves(sent: readonly number[], batch: readonly Settlement[]): Iterable<readonly number[]> {
   let wave: number[] = []
   let seen = new Set<string>()
-  let rare = new Set<string>()
+  let byPeople = new Set<string>()
   for (const i of sent) {
     const settlement = batch[i]!
-    const isRare = isPeoples(settlement)
+    const isAction = isActionOfPeople(settlement)
     const touched = touchedBy(settlement)
     const isInTheWay =
       seen.has(guardedBy(settlement)) ||
-      (isRare && touched.some((id) => seen.has(id))) ||
-      (rare.size > 0 && touched.some((id) => rare.has(id)))
+      (isAction && touched.some((id) => seen.has(id))) ||
+      (byPeople.size > 0 && touched.some((id) => byPeople.has(id)))
     if (isInTheWay || wave.length >= MOST_AT_ONCE) {
       yield wave
       wave = []
       seen = new Set()
-      rare = new Set()
+      byPeople = new Set()
     }
     wave.push(i)
     for (const id of touched) {
       seen.add(id)
-      if (isRare) rare.add(id)
+      if (isAction) byPeople.add(id)
     }
   }
   if (wave.length > 0) yield wave
 }
 
-function isPeoples({ guard, effects }: Settlement): boolean {
-  if (guard.by === 'status' || guard.by === 'fire') return true
+function isActionOfPeople({ guard, effects }: Settlement): boolean {
+  if (guard.by === 'status' || guard.by === 'schedule') return true
   return effects.some(
-    ({ do: word }) => word === 'reopen' || word === 'erase' || word === 'cancel' || word === 'schedule',
+    ({ do: word }) => word === 'redrive' || word === 'delete' || word === 'requestCancel' || word === 'schedule',
   )
 }
 
 /** The item or schedule whose state decides; '' where nothing does. */
 function guardedBy({ guard }: Settlement): string {
   if (guard.by === 'lease') return guard.lease.id
-  if (guard.by === 'fire') return `schedule ${guard.name}`
+  if (guard.by === 'schedule') return `schedule ${guard.name}`
   return guard.by === 'none' ? '' : guard.id
 }
 
@@ -224,9 +226,9 @@ function touchedBy(settlement: Settlement): string[] {
   const guarded = guardedBy(settlement)
   const touched = guarded === '' ? [] : [guarded]
   for (const effect of settlement.effects) {
-    if (effect.do === 'push') touched.push(effect.item.id)
+    if (effect.do === 'enqueue') touched.push(effect.item.id)
     else if (effect.do === 'schedule') touched.push(`schedule ${effect.name}`)
-    // How its members stand decides at once.
+    // The states of its members may decide it immediately.
     else if (effect.do === 'openGate') touched.push(...effect.members)
     else if ('id' in effect) touched.push(effect.id)
   }
@@ -247,7 +249,7 @@ function resultsFrom(text: string, batch: readonly Settlement[], { own }: Encode
   const { kinds, closed, conflicts } = JSON.parse(text) as CommitReply
   const results = batch.map(({ guard }, i): CommitResult => {
     const kind = kinds[i]
-    const id = idOf(guard)
+    const id = guardedId(guard)
     switch (kind) {
       case 'a':
         return APPLIED

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { At } from '../../core/time.js'
+import type { At } from '../../core/time/time.js'
 import {
   migrate,
   type PostgresDriver,
@@ -11,14 +11,14 @@ import {
 import { type Mode, WrongModeError } from '../../ports/mode.js'
 import { MIGRATIONS } from './migrations.js'
 
-/** What works on a schema that has been looked at. */
+/** What works on a schema that has been checked. */
 export interface Ready {
   readonly driver: PostgresDriver
   /** A statement of ours: its name is unique to the schema, since a user's pool may serve several. */
   sql(name: string, text: string, values?: readonly SqlValue[]): Statement
 }
 
-/** One schema of one database: looked at and migrated when it is first used. */
+/** One schema of one database: checked and migrated when it is first used. */
 export class Connection {
   readonly driver: PostgresDriver
   readonly schema: string
@@ -59,19 +59,19 @@ export class Connection {
     return result
   }
 
-  /** Says how the schema is used; whoever says something else later is refused. */
+  /** Stores how the schema is used; a caller that uses it otherwise later is refused. */
   in(mode: Mode): Promise<void> {
-    let said = this.#modes.get(mode)
-    if (said === undefined) {
-      said = this.#say(mode)
+    let stored = this.#modes.get(mode)
+    if (stored === undefined) {
+      stored = this.#storeMode(mode)
       // Not remembered if it failed: the next call asks again.
-      said.catch(() => this.#modes.delete(mode))
-      this.#modes.set(mode, said)
+      stored.catch(() => this.#modes.delete(mode))
+      this.#modes.set(mode, stored)
     }
-    return said
+    return stored
   }
 
-  async #say(mode: Mode): Promise<void> {
+  async #storeMode(mode: Mode): Promise<void> {
     const {
       driver: { apart: driver },
       sql,

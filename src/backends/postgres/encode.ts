@@ -1,19 +1,21 @@
-import type { Ms } from '../../core/time.js'
+import type { Ms } from '../../core/time/time.js'
 import type { Attempt } from '../../ports/item.js'
-import type { Settlement } from '../../ports/settlement.js'
-import { wholeMs } from './durations.js'
-import { restOf } from './envelope-columns.js'
-import type { Home } from './names.js'
-import { encodeRare } from './rare.js'
-import { storable } from './refusal.js'
-import { type EndingEffect, type Of, type SortedEffects, sortEffects } from './sorted-effects.js'
+import type { EffectOf, Settlement } from '../../ports/settlement.js'
+import { restOfEnvelope } from '../shared/envelope-columns.js'
+import { type SortedEffects, sortEffects } from '../shared/sort-effects.js'
+import { encodeActions } from './encode-actions.js'
+import type { QueueType } from './names.js'
+import { ENVELOPE_COLUMNS, storable, wholeMs } from './storable.js'
+
+/** What becomes of an item, except what only people do. */
+type Outcome = EffectOf<'complete' | 'deadLetter' | 'retry' | 'release'>
 
 /** The arguments of `commit_batch`, in its order. Undefined where there is nothing of a kind: the function skips its part. */
 export interface EncodedBatch {
   readonly ids: (string | null)[]
   readonly tokens: (string | null)[]
   readonly absent: number
-  /** By settlement: the value of the group that closes if its item was alone in it. */
+  /** By settlement: the value of the group that closes if its item was the only one in it. */
   readonly own: readonly (Folded | undefined)[]
   readonly locks: string[] | undefined
   readonly touched: string[] | undefined
@@ -21,14 +23,14 @@ export interface EncodedBatch {
   readonly children: object[] | undefined
   readonly ends: object[] | undefined
   readonly moves: object[] | undefined
-  readonly said: object[] | undefined
+  readonly values: object[] | undefined
   readonly expects: boolean
   readonly gates: object[] | undefined
-  readonly tells: object[] | undefined
-  readonly looks: string[] | undefined
+  readonly gateNotices: object[] | undefined
+  readonly holdingGates: string[] | undefined
   readonly tags: object[] | undefined
   readonly ready: object[] | undefined
-  readonly rare: object | undefined
+  readonly actions: object | undefined
 }
 
 interface Folded {
@@ -37,24 +39,24 @@ interface Folded {
   readonly version: number
 }
 
-/** Sorts the effects of a batch by kind: one JSON text each, which the server reads as rows. `s` counts from 1. */
+/** The effects of a batch by kind: one JSON text each, which the server reads as rows. `s` counts from 1. */
 export function encodeBatch(
   batch: readonly Settlement[],
-  homeOf: (queue: string, type: string) => Home | undefined,
+  numbersOf: (queue: string, type: string) => QueueType | undefined,
 ): EncodedBatch {
-  const sorted = batch.map(sortEffects)
+  const sorted = batch.map(({ effects }) => sortEffects(effects))
   const touches = countTouches(sorted)
   const roots: object[] = []
   const children: object[] = []
   const ends: object[] = []
   const moves: object[] = []
-  const said: object[] = []
+  const values: object[] = []
   const gates: object[] = []
-  const tells: object[] = []
+  const gateNotices: object[] = []
   const tags: object[] = []
   const locks = new Set<string>()
   const touched = new Set<string>()
-  const looks = new Set<string>()
+  const holdingGates = new Set<string>()
   const ready = new Map<string, Ms>()
   const own: (Folded | undefined)[] = batch.map(() => undefined)
   const ids: (string | null)[] = []
@@ -62,7 +64,7 @@ export function encodeBatch(
   let absent = 0
   let expects = false
   let n = 0
-  const nudge = (queue: string, delayMs: Ms): void => {
+  const notifyReady = (queue: string, delayMs: Ms): void => {
     const known = ready.get(queue)
     if (delayMs !== Infinity && (known === undefined || delayMs < known)) ready.set(queue, wholeMs(delayMs))
   }
@@ -76,107 +78,114 @@ export function encodeBatch(
     if (guard.by === 'absent') absent += 1
     if (guard.by === 'lease') locks.add(guard.lease.id)
     if (guard.by === 'status') locks.add(guard.id)
-    // Groups that live on their root, before and after: nobody else in this batch speaks of them.
-    const alone = new Set<string>()
-    for (const push of effects.pushes) {
-      const { item, queue, delayMs, hold, heldBy } = push
+    // Groups that consist of their root, before and after: no other settlement of this batch mentions them.
+    const single = new Set<string>()
+    for (const enqueue of effects.enqueues) {
+      const { item, queue, delayMs, hold, leasedTo } = enqueue
       const { groupId } = item
-      // What is said to the group needs a row to stand in.
-      const isAlone =
+      // A group value needs a row of the group.
+      const isSingle =
         item.id === groupId &&
         touches.get(groupId) === 1 &&
-        effects.moves.get(groupId) === 1 &&
-        !effects.contributions.some((contribution) => contribution.groupId === groupId)
-      if (isAlone) alone.add(groupId)
+        netChange(groupId, effects) === 1 &&
+        !effects.groupValues.some((contribution) => contribution.groupId === groupId)
+      if (isSingle) single.add(groupId)
       else if (item.waiter !== undefined) {
         moves.push({ s, g: groupId, by: 0, keep: wholeMs(effects.keepMs), watch: item.waiter })
         touched.add(groupId)
       }
-      if (hold?.by === 'gate') looks.add(hold.key)
-      if (heldBy === undefined) nudge(queue, delayMs)
-      const home = homeOf(queue, item.type)
-      if (home === undefined) throw new Error(`the number of ${queue} and ${item.type} was not asked for`)
+      if (hold?.by === 'gate') holdingGates.add(hold.key)
+      if (leasedTo === undefined) notifyReady(queue, delayMs)
+      const numbers = numbersOf(queue, item.type)
+      if (numbers === undefined) throw new Error(`the number of ${queue} and ${item.type} was not requested`)
       const row: Record<string, unknown> = {
         s,
         n: n++,
         id: item.id,
-        queue: home.queue,
-        home: home.home,
+        queue: numbers.queue,
+        queue_type: numbers.queueType,
         priority: item.priority,
         attempt: item.attempt,
         queue_at: item.queueAt,
         start_at: item.startAt,
         input: item.input,
         delay: delayMs === Infinity ? null : wholeMs(delayMs),
-        counted: effects.moves.has(groupId),
-        alone: isAlone,
+        counted: effects.groupChanges.has(groupId),
+        single: isSingle,
       }
-      // What is absent is not sent: most pushes have none of these.
+      // Absent fields are not sent: most items have none of these.
       if (groupId !== item.id) row['group_id'] = groupId
-      const rest = restOf(item)
-      if (rest !== null) row['rest'] = rest
+      const rest = restOfEnvelope(item, ENVELOPE_COLUMNS)
+      if (rest !== null) row['envelope_rest'] = rest
       if (item.waiter !== undefined) row['waiter'] = item.waiter
       if (item.deadline !== undefined) row['deadline'] = item.deadline
       if (hold !== undefined) {
         row['hold_by'] = hold.by
         row['hold_key'] = hold.key
       }
-      if (heldBy !== undefined) {
-        row['token'] = heldBy.token
-        row['worker'] = heldBy.worker
-        row['lease'] = wholeMs(heldBy.leaseMs)
+      if (leasedTo !== undefined) {
+        row['token'] = leasedTo.token
+        row['worker'] = leasedTo.worker
+        row['lease'] = wholeMs(leasedTo.leaseMs)
       }
       for (const tag of item.tags ?? []) tags.push({ s, n: row['n'], id: item.id, tag })
       if (guard.by === 'absent' && item.id === guarded) roots.push(row)
       else children.push(row)
     }
-    const { ending } = effects
+    const [ending, ...others] = outcomesOf(effects)
     if (ending !== undefined) {
-      const isEnd = ending.do === 'finish' || ending.do === 'park'
-      const endsAlone = isEnd && isLastOfItself(ending.id, effects, touches)
-      if (endsAlone) alone.add(ending.id)
-      const value = endsAlone ? folded(ending.id, effects) : undefined
+      const isEnd = ending.do === 'complete' || ending.do === 'deadLetter'
+      const endsSingle = isEnd && endsOwnGroup(ending.id, effects, touches)
+      if (endsSingle) single.add(ending.id)
+      const value = endsSingle ? folded(ending.id, effects) : undefined
       own[i] = value
       ends.push({
         s,
         n: n++,
         ...endRow(ending),
         ...attemptsOf(ending.id, effects),
-        ...printOf(ending),
-        alone: endsAlone,
+        ...fingerprintOf(ending),
+        single: endsSingle,
         ...value,
       })
       locks.add(ending.id)
-      for (const more of effects.moreEndings) {
-        ends.push({ s, n: n++, ...endRow(more), ...attemptsOf(more.id, effects), ...printOf(more), alone: false })
+      for (const more of others) {
+        ends.push({
+          s,
+          n: n++,
+          ...endRow(more),
+          ...attemptsOf(more.id, effects),
+          ...fingerprintOf(more),
+          single: false,
+        })
         locks.add(more.id)
       }
-      if (guard.by === 'lease' && ending.do === 'retryAt') nudge(guard.lease.queue, ending.delayMs)
-      if (guard.by === 'lease' && ending.do === 'release') nudge(guard.lease.queue, ending.delayMs ?? 0)
+      if (guard.by === 'lease' && ending.do === 'retry') notifyReady(guard.lease.queue, ending.delayMs)
+      if (guard.by === 'lease' && ending.do === 'release') notifyReady(guard.lease.queue, ending.delayMs ?? 0)
     }
     for (const { id, was } of effects.attempts) {
-      if (isAboutEnding(id, effects)) continue
+      if (hasOutcome(id, effects)) continue
       ends.push({ s, n: n++, kind: 'record', id, ...attemptRow(was) })
       locks.add(id)
     }
-    for (const [g, by] of effects.moves) {
-      if (alone.has(g)) continue
-      moves.push({ s, g, by, keep: wholeMs(effects.keepMs) })
+    for (const [g, { joined, left }] of effects.groupChanges) {
+      if (single.has(g)) continue
+      moves.push({ s, g, by: joined - left, keep: wholeMs(effects.keepMs) })
       touched.add(g)
     }
-    for (const { groupId: g, value, final, expect } of effects.contributions) {
-      if (alone.has(g)) continue
-      said.push({ s, n: n++, g, value, final, expect })
+    for (const { groupId: g, value, final, ifVersion } of effects.groupValues) {
+      if (single.has(g)) continue
+      values.push({ s, n: n++, g, value, final, expect: ifVersion })
       touched.add(g)
-      if (expect !== undefined) expects = true
+      if (ifVersion !== undefined) expects = true
     }
-    for (const { key, holds, need, of, members } of effects.gates) {
-      gates.push({ s, key, holds, need, of, members })
+    for (const { key, heldId, need, of, members } of effects.gates) {
+      gates.push({ s, key, held_id: heldId, need, condition: of, members })
       for (const member of members) locks.add(member)
     }
-    for (const { key, member, ok } of effects.tells) tells.push({ s, key, member, ok })
+    for (const { key, member, completed } of effects.gateNotices) gateNotices.push({ s, key, member, ok: completed })
   }
-  const rare = encodeRare(batch, sorted, () => n++, locks)
+  const actions = encodeActions(batch, sorted, () => n++, locks)
   for (const groupId of touched) locks.add(groupId)
   const some = (rows: object[]) => (rows.length === 0 ? undefined : rows)
   const list = (set: Set<string>) => (set.size === 0 ? undefined : [...set])
@@ -191,42 +200,47 @@ export function encodeBatch(
     children: some(children),
     ends: some(ends),
     moves: some(moves),
-    said: some(said),
+    values: some(values),
     expects,
     gates: some(gates),
-    tells: some(tells),
-    looks: list(looks),
+    gateNotices: some(gateNotices),
+    holdingGates: list(holdingGates),
     tags: some(tags),
     ready: ready.size === 0 ? undefined : [...ready].map(([queue, delayMs]) => [queue, delayMs]),
-    rare,
+    actions,
   }
 }
 
-/** How many settlements of the batch speak of each group. */
+/** What becomes of items here; `encodeActions` has what people do. */
+const outcomesOf = ({ outcomes }: SortedEffects): Outcome[] =>
+  outcomes.filter((outcome): outcome is Outcome => outcome.do !== 'redrive' && outcome.do !== 'delete')
+
+/** What a settlement adds to the open count of a group; undefined: it does not mention the group. */
+function netChange(groupId: string, { groupChanges }: SortedEffects): number | undefined {
+  const change = groupChanges.get(groupId)
+  return change === undefined ? undefined : change.joined - change.left
+}
+
+/** How many settlements of the batch mention each group. */
 function countTouches(sorted: readonly SortedEffects[]): Map<string, number> {
   const touches = new Map<string, number>()
   const count = (groupId: string) => touches.set(groupId, (touches.get(groupId) ?? 0) + 1)
-  for (const { moves, contributions } of sorted) {
-    for (const groupId of moves.keys()) count(groupId)
-    for (const [i, { groupId }] of contributions.entries()) {
-      const isFirst = contributions.findIndex((one) => one.groupId === groupId) === i
-      if (isFirst && !moves.has(groupId)) count(groupId)
-    }
-  }
+  for (const { groupChanges, groupValues } of sorted)
+    for (const groupId of new Set([...groupChanges.keys(), ...groupValues.map((one) => one.groupId)])) count(groupId)
   return touches
 }
 
-/** The item ends, and with it a group that has its name and, as far as this batch can tell, no one else in it. */
-function isLastOfItself(id: string, effects: SortedEffects, touches: ReadonlyMap<string, number>): boolean {
-  if (effects.moves.get(id) !== -1 || touches.get(id) !== 1) return false
-  return !effects.contributions.some(({ groupId, expect }) => groupId === id && expect !== undefined)
+/** The item ends, and with it a group of the same id that, as far as this batch shows, has no other item. */
+function endsOwnGroup(id: string, effects: SortedEffects, touches: ReadonlyMap<string, number>): boolean {
+  if (netChange(id, effects) !== -1 || touches.get(id) !== 1) return false
+  return !effects.groupValues.some(({ groupId, ifVersion }) => groupId === id && ifVersion !== undefined)
 }
 
-/** What the contributions to one group come to: the first final value, otherwise the last. */
+/** The value that one group gets: the first final one, otherwise the last. */
 function folded(groupId: string, effects: SortedEffects): Folded {
   let value: string | undefined
   let version = 0
-  for (const contribution of effects.contributions) {
+  for (const contribution of effects.groupValues) {
     if (contribution.groupId !== groupId) continue
     value = contribution.value
     version += 1
@@ -235,27 +249,27 @@ function folded(groupId: string, effects: SortedEffects): Folded {
   return { ...(value === undefined ? {} : { value }), final: false, version }
 }
 
-function endRow(ending: EndingEffect): object {
+function endRow(ending: Outcome): object {
   switch (ending.do) {
-    case 'finish':
+    case 'complete':
       return {
-        kind: 'finish',
+        kind: 'complete',
         id: ending.id,
         ending: ending.ending,
         outcome: ending.result,
         ms: wholeMs(ending.keepMs),
       }
-    case 'park':
+    case 'deadLetter':
       return {
-        kind: 'park',
+        kind: 'deadLetter',
         id: ending.id,
         ending: ending.ending,
         class: ending.class,
         outcome: storable(ending.error),
         ms: wholeMs(ending.keepMs),
       }
-    case 'retryAt':
-      return { kind: 'retryAt', id: ending.id, attempt: ending.attempt, ms: wholeMs(ending.delayMs) }
+    case 'retry':
+      return { kind: 'retry', id: ending.id, attempt: ending.attempt, ms: wholeMs(ending.delayMs) }
     case 'release': {
       const { id, delayMs, hold } = ending
       const held = hold === undefined ? {} : { hold_by: hold.by, hold_key: hold.key }
@@ -264,18 +278,17 @@ function endRow(ending: EndingEffect): object {
   }
 }
 
-/** What it died of where no run told; it stands above what its last run told. */
-function printOf(ending: EndingEffect): { readonly fp?: string } {
-  return ending.do === 'park' && ending.fingerprint !== undefined ? { fp: storable(ending.fingerprint) } : {}
+/** Why it died, where no run reported it; this replaces what its last run reported. */
+function fingerprintOf(ending: Outcome): { readonly fp?: string } {
+  return ending.do === 'deadLetter' && ending.fingerprint !== undefined ? { fp: storable(ending.fingerprint) } : {}
 }
 
-const isAboutEnding = (id: string, { ending, moreEndings }: SortedEffects): boolean =>
-  ending?.id === id || moreEndings.some((more) => more.id === id)
+const hasOutcome = (id: string, effects: SortedEffects): boolean => outcomesOf(effects).some((one) => one.id === id)
 
 /** The attempts of the item that ends, folded into its row. */
 function attemptsOf(id: string, { attempts }: SortedEffects): object | undefined {
   let row: ReturnType<typeof attemptRow> | undefined
-  for (const effect of attempts as readonly Of<'recordAttempt'>[]) {
+  for (const effect of attempts) {
     if (effect.id !== id) continue
     const next = attemptRow(effect.was)
     row = row === undefined ? next : { ...next, was: `${row.was},${next.was}` }

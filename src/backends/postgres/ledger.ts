@@ -1,46 +1,41 @@
-import { writeEndless } from '../../core/endless-json.js'
-import type { Ms } from '../../core/time.js'
 import { enlisted, isLocked } from '../../drivers/postgres/index.js'
-import type { LeaseWord, Ledger, Worker } from '../../ports/ledger.js'
+import type { Ledger } from '../../ports/ledger.js'
 import { Claimer } from './claim.js'
 import { Committer } from './commit.js'
 import type { Connection } from './connection.js'
-import { wholeMs } from './durations.js'
 import { inspectSchema } from './inspect.js'
+import { extendLeases } from './lease.js'
 import type { Names } from './names.js'
-import { isUnstorable } from './refusal.js'
-import type { Signals } from './signals.js'
-import { type ViewRow, viewFrom } from './view.js'
-
-type Held = Parameters<Ledger['extend']>[0]
+import type { Notifier } from './notify.js'
+import { type ViewRow, viewFrom } from './read.js'
+import { isUnstorable } from './storable.js'
 
 const READ = 'select * from {schema}.read_items($1, $2)'
 const GROUPS = 'select * from {schema}.read_groups($1, $2)'
 // By the primary key.
 const SCHEDULES = 'select name, spec, next_at from {schema}.schedule where name = any($1)'
-const PAUSED = 'select key from {schema}.pause where not is_over'
-const EXTEND = 'select {schema}.extend_leases($1, $2, $3, $4, $5, $6, $7, $8)'
+const PAUSED = 'select key from {schema}.pause where not is_resumed'
 const LEAVE = 'delete from {schema}.worker where id = $1'
 const WATCH = 'select {schema}.watch_for($1, $2, $3, $4)'
 
 /** The native ledger: each call is one statement, and each settlement of a commit is atomic and fenced. */
-export function postgresLedger(connection: Connection, numbers: Names, signals: Signals, maxItemBytes: number): Ledger {
-  const committer = new Committer(connection, numbers, maxItemBytes)
-  const claimer = new Claimer(connection, numbers, committer)
+export function postgresLedger(connection: Connection, names: Names, notifier: Notifier, maxItemBytes: number): Ledger {
+  const committer = new Committer(connection, names, maxItemBytes)
+  const claimer = new Claimer(connection, names, committer)
   return {
     atomic: true,
     limits: Object.freeze({ maxItemBytes, maxDelayMs: Number.POSITIVE_INFINITY }),
     claim: (ask) => {
-      for (const { queue } of ask.from) signals.serves(queue)
+      for (const { queue } of ask.queues) notifier.serves(queue)
       return claimer.claim(ask)
     },
-    extend: (held, leaseMs, me) => extend(connection, held, leaseMs, me, maxItemBytes),
-    leave: async (worker) => {
+    extend: (held, leaseMs, me) => extendLeases(connection, held, leaseMs, me, maxItemBytes),
+    removeWorker: async (worker) => {
       const { driver, sql } = await connection.ready()
       await driver.query(sql('leave', LEAVE, [worker]))
     },
     commit: async (batch) => {
-      // Who listens already hears of it, also if the listening connection is still on its way.
+      // Listeners that registered before are notified, also if their connection is still being opened.
       await connection.driver.listening()
       return committer.commit(batch)
     },
@@ -70,12 +65,12 @@ export function postgresLedger(connection: Connection, numbers: Names, signals: 
       )
       return ids.map((id) => found.get(id))
     },
-    schedules: async (names) => {
+    schedules: async (asked) => {
       const { driver, sql } = await connection.ready()
-      const wanted = names.filter((name) => !isUnstorable(name))
+      const wanted = asked.filter((name) => !isUnstorable(name))
       const rows = await driver.query<[string, string, string]>(sql('schedules_of', SCHEDULES, [wanted]))
       const found = new Map(rows.map(([name, spec, nextAt]) => [name, { spec, nextAt: Number(nextAt) }]))
-      return names.map((name) => found.get(name))
+      return asked.map((name) => found.get(name))
     },
     paused: async () => {
       const { driver, sql } = await connection.ready()
@@ -83,68 +78,22 @@ export function postgresLedger(connection: Connection, numbers: Names, signals: 
       const named = (what: string) => rows.flatMap(([key]) => (key.startsWith(what) ? [key.slice(what.length)] : []))
       return { queues: named('queue:'), types: named('type:') }
     },
-    watch: async (inbox, { ids, groups }) => {
+    watch: async (inbox, { itemIds, groupIds }) => {
       const { driver, sql } = await connection.ready()
       const storable = (texts: readonly string[]) => texts.filter((text) => !isUnstorable(text))
       try {
-        await driver.query(sql('watch', WATCH, [connection.now(), inbox, storable(ids), storable(groups)]))
+        await driver.query(sql('watch', WATCH, [connection.now(), inbox, storable(itemIds), storable(groupIds)]))
       } catch (error) {
-        // A user's transaction holds one of them. Who waits looks from time to time as well.
+        // A user's transaction holds one of them. Waiters poll as well.
         if (!isLocked(error)) throw error
       }
     },
-    onReady: (wake) => signals.onReady(wake),
-    onInbox: (inbox, hear) => signals.onInbox(inbox, hear),
+    onReady: (wake) => notifier.onReady(wake),
+    onInbox: (inbox, onNotification) => notifier.onInbox(inbox, onNotification),
     inspect: inspectSchema(connection),
     enlist: (tx) => {
       const transaction = enlisted(tx)
       return { commit: (batch) => committer.enlist(batch, transaction) }
     },
   }
-}
-
-async function extend(
-  connection: Connection,
-  held: Held,
-  leaseMs: Ms,
-  me: Worker,
-  maxProgressBytes: number,
-): Promise<readonly LeaseWord[]> {
-  const { driver, sql } = await connection.ready()
-  // One lease may be listed twice; the server updates a row once.
-  const places = new Map<string, number>()
-  const sent: Held[number][] = []
-  const placeOf = held.map((one) => {
-    const key = `${one.lease.id}\0${one.lease.token}`
-    const known = places.get(key)
-    if (known !== undefined) return known
-    places.set(key, sent.length)
-    sent.push(one)
-    return sent.length - 1
-  })
-  const { id, ...told } = me
-  // The engine has checked the size and told its author; here it only must not pile up.
-  const progress = sent.map(({ progress: text }) =>
-    text !== undefined && text.length <= maxProgressBytes && !isUnstorable(text) ? text : null,
-  )
-  const [row] = await driver.query<[string]>(
-    sql('extend', EXTEND, [
-      connection.now(),
-      sent.map(({ lease }) => lease.id),
-      sent.map(({ lease }) => lease.token),
-      sent.map(({ running }) => running),
-      progress,
-      wholeMs(leaseMs),
-      id,
-      writeEndless(told),
-    ]),
-  )
-  const { held: known, unknown } = JSON.parse(row![0]) as ExtendReply
-  const words = new Map([...(known ?? []), ...(unknown ?? [])].map(([n, word]) => [n - 1, word]))
-  return placeOf.map((place) => words.get(place) ?? 'lost')
-}
-
-interface ExtendReply {
-  readonly held?: readonly [place: number, word: LeaseWord][] | null
-  readonly unknown?: readonly [place: number, word: LeaseWord][] | null
 }

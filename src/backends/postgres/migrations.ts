@@ -1,12 +1,12 @@
 import type { Migration } from '../../drivers/postgres/index.js'
+import { CHECK_GATES } from './sql/check-gates.js'
 import { CLAIM } from './sql/claim.js'
 import { COMMIT } from './sql/commit.js'
 import { ENLIST } from './sql/enlist.js'
 import { EXTEND } from './sql/extend.js'
 import { FOLD_SHARES } from './sql/groups.js'
 import { HELPERS } from './sql/helpers.js'
-import { INSIGHT } from './sql/insight.js'
-import { LOOK_AT_GATES } from './sql/look-at-gates.js'
+import { INSIGHT } from './sql/inspect.js'
 import { PLAIN } from './sql/plain.js'
 import { READ } from './sql/read.js'
 import { SCHEMA } from './sql/schema.js'
@@ -20,7 +20,7 @@ export const MIGRATIONS: readonly Migration[] = [
     version: 1,
     minReader: 1,
     about: 'items, groups, gates, plain ports',
-    sql: [SCHEMA, HELPERS, FOLD_SHARES, LOOK_AT_GATES, CLAIM, EXTEND, COMMIT, ENLIST, READ, PLAIN].join('\n'),
+    sql: [SCHEMA, HELPERS, FOLD_SHARES, CHECK_GATES, CLAIM, EXTEND, COMMIT, ENLIST, READ, PLAIN].join('\n'),
   },
-  { version: 2, minReader: 1, about: 'flow, failures and strays, for people', sql: INSIGHT },
+  { version: 2, minReader: 1, about: 'throughput, failures and stuck items, for people', sql: INSIGHT },
 ]

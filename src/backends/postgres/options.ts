@@ -1,4 +1,3 @@
-import { type Clock, clockFrom, isClock, systemClock } from '../../core/clock.js'
 import {
   booleanOption,
   functionOption,
@@ -7,8 +6,9 @@ import {
   OptionTypeError,
   optionsObject,
 } from '../../core/options.js'
-import type { At } from '../../core/time.js'
-import { warnOnce } from '../../core/warn-once.js'
+import { warnOnce } from '../../core/process/warn-once.js'
+import { type Clock, clockFrom, isClock, systemClock } from '../../core/time/clock.js'
+import type { At } from '../../core/time/time.js'
 import { addressOption, checkIdentifier, type PgPoolLike } from '../../drivers/postgres/index.js'
 
 /** Options of `postgresBackend`: `connectionString` or `pool`, and what may differ from the defaults. */
@@ -30,7 +30,7 @@ export interface PostgresBackendOptions {
   readonly migrate?: boolean
   /** Largest item, result or group value, in bytes. Default: 1 MiB. */
   readonly maxItemBytes?: number
-  /** Hears what nobody waits for: a listening connection that was lost, notifications that do not arrive. Default: a warning of the process. */
+  /** Called with errors that no call can return: a listening connection was lost, notifications do not arrive. Default: a warning of the process. */
   readonly onError?: (error: unknown) => void
   /** The time instead of the server's, for tests. A whole clock is accepted too. */
   readonly now?: (() => At) | Clock

@@ -1,18 +1,18 @@
 import { RedisConnection, RedisSubscriptions } from '../../drivers/redis/index.js'
-import { BeforeClose } from '../../ports/before-close.js'
-import { withHidden } from '../../ports/hidden.js'
-import { own } from '../../ports/native.js'
+import { ownPorts } from '../../ports/find-ledger.js'
 import type { Backend, Queue } from '../../ports/ports.js'
-import { deskOf } from './desk.js'
+import { BeforeClose } from '../shared/before-close.js'
+import { withHidden } from '../shared/hidden.js'
+import { redisContext } from './context.js'
 import { evictionCheck } from './eviction.js'
+import { checkName, tagOf } from './keys.js'
 import { redisLedger } from './ledger.js'
 import { modeGuard } from './mode.js'
-import { checkName, tagOf } from './names.js'
+import { Notifier } from './notify.js'
 import { type RedisBackendOptions, resolveOptions } from './options.js'
-import { pubsubPort, type RedisPubSub } from './pubsub-port.js'
-import { queuePort, type RedisQueue } from './queue-port.js'
-import { Signals } from './signals.js'
-import { type RedisStore, storePort } from './store-port.js'
+import { pubsubPort, type RedisPubSub } from './ports/pubsub.js'
+import { queuePort, type RedisQueue } from './ports/queue.js'
+import { type RedisStore, storePort } from './ports/store.js'
 
 const DEFAULT_QUEUE = 'default'
 
@@ -47,11 +47,11 @@ export function redisBackend(options: RedisBackendOptions): RedisBackend {
     address,
     commandTimeoutMs,
     onError,
-    onMissed: () => signals.missed(),
+    onMissed: () => notifier.missed(),
   })
-  const desk = deskOf({ tag: tagOf(prefix), now, connection, subscriptions, maxItemBytes })
-  const signals = new Signals(desk)
-  const plain = modeGuard(desk, 'plain')
+  const context = redisContext({ tag: tagOf(prefix), now, connection, subscriptions, maxItemBytes })
+  const notifier = new Notifier(context)
+  const plain = modeGuard(context, 'plain')
 
   const ports = new Map<string, RedisQueue>()
   const names = new Map<Queue, string>()
@@ -59,21 +59,21 @@ export function redisBackend(options: RedisBackendOptions): RedisBackend {
     checkName('named(queue)', name)
     let port = ports.get(name)
     if (port === undefined) {
-      port = queuePort(desk, name, plain)
+      port = queuePort(context, name, plain)
       ports.set(name, port)
       names.set(port, name)
     }
     return port
   }
   const queue = named(DEFAULT_QUEUE)
-  const pubsub = pubsubPort(desk)
-  const store = storePort(desk)
+  const pubsub = pubsubPort(context)
+  const store = storePort(context)
   const beforeClose = new BeforeClose()
-  own({
+  ownPorts({
     queues: names,
     pubsub,
     store,
-    open: () => redisLedger(desk, signals),
+    open: () => redisLedger(context, notifier),
     beforeClose: beforeClose.add,
   })
   let closing: Promise<void> | undefined

@@ -7,13 +7,13 @@ export class EvictionWarning extends MillraceError {
     super(
       'EVICTION_POLICY',
       `The maxmemory-policy of this Redis is ${policy}: when memory is full it removes keys, and accepted work with them. ` +
-        'Set it to noeviction; what does not fit is then refused, and its caller told.',
+        'Set it to noeviction; what does not fit is then refused with an error.',
       { facts: { policy } },
     )
   }
 }
 
-/** Looks once whether the server may evict. A server that does not tell is not asked again. */
+/** Checks once whether the server may evict. A server that does not answer is not asked again. */
 export function evictionCheck(onError: (error: Error) => void): (client: RedisClientLike) => void {
   let isAsked = false
   return (client) => {

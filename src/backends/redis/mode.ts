@@ -1,6 +1,6 @@
 import { MillraceError } from '../../core/error.js'
 import { type Mode, WrongModeError } from '../../ports/mode.js'
-import type { Desk } from './desk.js'
+import type { RedisContext } from './context.js'
 
 /** What this code writes. 2: inputs apart from heads, lists in the order of time, failures grouped. */
 const STORAGE_VERSION = 2
@@ -17,18 +17,23 @@ class StorageTooNewError extends MillraceError {
   }
 }
 
-/** Claims the namespace for one way of using it, once; whoever came first decides. */
-export function modeGuard(desk: Desk, mode: Mode): () => Promise<void> | undefined {
+/** Claims the namespace for one way of using it, once; the first process decides. */
+export function modeGuard(context: RedisContext, mode: Mode): () => Promise<void> | undefined {
   let isKnown = false
   let asking: Promise<void> | undefined
   return () => {
     if (isKnown) return undefined
     asking ??= (async () => {
       try {
-        const [found, minReader] = (await desk.run('mode', [mode, STORAGE_VERSION])) as [string, string]
-        if (Number(minReader) > STORAGE_VERSION) throw new StorageTooNewError(desk.tag, Number(minReader))
+        const [found, minReader] = (await context.run('mode', [mode, STORAGE_VERSION])) as [string, string]
+        if (Number(minReader) > STORAGE_VERSION) throw new StorageTooNewError(context.tag, Number(minReader))
         if (found !== mode)
-          throw new WrongModeError(`The namespace ${desk.tag}`, 'prefix', found === 'native' ? 'native' : 'plain', mode)
+          throw new WrongModeError(
+            `The namespace ${context.tag}`,
+            'prefix',
+            found === 'native' ? 'native' : 'plain',
+            mode,
+          )
         isKnown = true
       } finally {
         asking = undefined

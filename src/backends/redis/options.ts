@@ -1,9 +1,9 @@
-import type { Clock } from '../../core/clock.js'
 import { functionOption, integerOption, OptionError, OptionTypeError, optionsObject } from '../../core/options.js'
-import type { At, Ms } from '../../core/time.js'
-import { warnOnce } from '../../core/warn-once.js'
+import { warnOnce } from '../../core/process/warn-once.js'
+import type { Clock } from '../../core/time/clock.js'
+import type { At, Ms } from '../../core/time/time.js'
 import type { RedisAddress } from '../../drivers/redis/index.js'
-import { checkName } from './names.js'
+import { checkName } from './keys.js'
 import { type Now, nowOf } from './time.js'
 
 /** Options of `redisBackend`: one of `url`, `options`, `cluster` and `client`, and what may differ from the defaults. */
@@ -17,7 +17,7 @@ export interface RedisBackendOptions extends RedisAddress {
   readonly maxItemBytes?: number
   /** How long a call may take, the wait for a connection included, before it rejects. Default: 10 000 ms. */
   readonly commandTimeoutMs?: Ms
-  /** Told of lost connections (they are made anew by themselves) and of settings that endanger data. Default: a warning. */
+  /** Called when a connection is lost (it reconnects by itself), and for settings that endanger data. Default: a warning. */
   readonly onError?: (error: Error) => void
   /** Epoch ms, instead of the server's time. For tests: every process on the same data has to have the same. */
   readonly now?: (() => At) | Clock

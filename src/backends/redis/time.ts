@@ -1,6 +1,6 @@
-import { type Clock, clockFrom, isClock, neverBackwards } from '../../core/clock.js'
 import { numberOption, OptionError, OptionTypeError } from '../../core/options.js'
-import type { At, Ms } from '../../core/time.js'
+import { type Clock, clockFrom, isClock, neverBackwards } from '../../core/time/clock.js'
+import type { At, Ms } from '../../core/time/time.js'
 
 /** What scripts get for the time: nothing, and then the server's counts, or an instant of a test's clock. */
 export type Now = () => At | ''

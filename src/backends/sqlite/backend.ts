@@ -1,5 +1,4 @@
 import { resolve } from 'node:path'
-import { type Clock, clockFrom, isClock, type Random, systemClock } from '../../core/clock.js'
 import { newToken } from '../../core/ids.js'
 import {
   booleanOption,
@@ -11,31 +10,32 @@ import {
   optionsObject,
   stringOption,
 } from '../../core/options.js'
-import type { At } from '../../core/time.js'
-import { isWellFormed } from '../../core/well-formed.js'
+import { isWellFormed } from '../../core/text/well-formed.js'
+import { type Clock, clockFrom, isClock, type Random, systemClock } from '../../core/time/clock.js'
+import type { At } from '../../core/time/time.js'
 import { SqliteConnection } from '../../drivers/sqlite/connection.js'
-import { BeforeClose } from '../../ports/before-close.js'
-import { withHidden } from '../../ports/hidden.js'
-import { own } from '../../ports/native.js'
+import { ownPorts } from '../../ports/find-ledger.js'
 import type { Backend, PubSub, Queue } from '../../ports/ports.js'
+import { BeforeClose } from '../shared/before-close.js'
+import { withHidden } from '../shared/hidden.js'
+import { ModeMark, type SqliteContext } from './context.js'
 import { enlistOn } from './enlist.js'
+import { Leases } from './lease.js'
 import { leaseClockOf } from './lease-clock.js'
-import { Leases } from './leases.js'
-import { type Parts, sqliteLedger } from './ledger.js'
-import { ModeMark } from './mode.js'
-import { pubsubPort } from './pubsub.js'
-import { queuePort, type SqliteQueue } from './queue.js'
+import { sqliteLedger } from './ledger.js'
+import { Notifier } from './notify.js'
+import { pubsubPort } from './ports/pubsub.js'
+import { queuePort, type SqliteQueue } from './ports/queue.js'
+import { type SqliteStore, storePort } from './ports/store.js'
+import { type Removed, Sweeper } from './retention.js'
 import { schemaOf } from './schema.js'
-import { Signals } from './signals.js'
 import { prepareStatements, type Statements } from './sql.js'
-import { type SqliteStore, storePort } from './store.js'
-import { type Removed, Sweeper } from './sweep.js'
 import { prefixOption, tablesOf } from './tables.js'
 
 /** Options of `sqliteBackend`. */
 export interface SqliteBackendOptions {
   /**
-   * The database file. Its directory has to exist; the file need not, and is then created for its owner alone (mode 0600). Not on a
+   * The database file. Its directory has to exist; the file need not, and is then created with mode 0600. Not on a
    * network file system: locks fail there.
    */
   readonly file: string
@@ -53,7 +53,7 @@ export interface SqliteBackendOptions {
    * machine's monotonic time; with a function of your own they follow that function.
    */
   readonly now?: (() => At) | Clock
-  /** A clock instead of `now`. One whose timers are not real (no `isReal`) also tells the time of leases, by `monotonic`. */
+  /** A clock instead of `now`. One whose timers are not real (no `isReal`) is also the clock of leases, by `monotonic`. */
   readonly clock?: Clock
   /** Spreads the tries of processes that wait for each other. Default: `Math.random`. */
   readonly random?: Random
@@ -61,7 +61,7 @@ export interface SqliteBackendOptions {
   readonly maxItemBytes?: number
   /** Which library opens the file. Default: better-sqlite3 where it loads, else Node's own `node:sqlite`. */
   readonly driver?: 'better-sqlite3' | 'node:sqlite'
-  /** Hears every statement, for tests that count them. Slow, and only better-sqlite3 can tell. */
+  /** Called with every statement, for tests that count them. Slow, and only with better-sqlite3. */
   readonly onStatement?: (sql: string) => void
 }
 
@@ -91,7 +91,7 @@ const OPTIONS = [
 ] as const
 
 /**
- * Everything in one SQLite file: for one machine and any number of processes on it. Returns at once; the file is opened and
+ * Everything in one SQLite file: for one machine and any number of processes on it. Returns immediately; the file is opened and
  * its tables are made with the first call.
  *
  * @example
@@ -126,10 +126,10 @@ export function sqliteBackend(options: SqliteBackendOptions): SqliteBackend {
     ...(driver && { driver }),
     ...(given.onStatement && { onStatement: given.onStatement }),
   })
-  const signals = new Signals(connection, newToken())
+  const notifier = new Notifier(connection, newToken())
   const sweeper = new Sweeper()
   const leases = new Leases(() => leaseClockOf(time))
-  const parts: Parts = { connection, signals, sweeper, maxItemBytes, mode: new ModeMark(file), leases }
+  const context: SqliteContext = { connection, notifier, sweeper, maxItemBytes, mode: new ModeMark(file), leases }
 
   const ports = new Map<string, SqliteQueue>()
   const queues = new Map<Queue, string>()
@@ -137,21 +137,21 @@ export function sqliteBackend(options: SqliteBackendOptions): SqliteBackend {
     checkName(name)
     const known = ports.get(name)
     if (known !== undefined) return known
-    const port = queuePort(parts, name)
+    const port = queuePort(context, name)
     ports.set(name, port)
     queues.set(port, name)
     return port
   }
   const queue = named('default')
-  const store = storePort(parts)
-  const pubsub: PubSub = pubsubPort(parts)
-  const enlist = enlistOn({ file, tables, clock, leases, signals, maxItemBytes })
+  const store = storePort(context)
+  const pubsub: PubSub = pubsubPort(context)
+  const enlist = enlistOn({ file, tables, clock, leases, notifier, maxItemBytes })
   const beforeClose = new BeforeClose()
-  own({ queues, pubsub, store, open: () => sqliteLedger(parts, enlist), beforeClose: beforeClose.add })
+  ownPorts({ queues, pubsub, store, open: () => sqliteLedger(context, enlist), beforeClose: beforeClose.add })
   let closing: Promise<void> | undefined
   const end = async (): Promise<void> => {
     await beforeClose.settled()
-    signals.close()
+    notifier.close()
     await connection.close()
   }
   const close = (): Promise<void> => {

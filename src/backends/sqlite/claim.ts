@@ -1,29 +1,29 @@
-import type { At, Ms } from '../../core/time.js'
+import type { At, Ms } from '../../core/time/time.js'
 import { readEnvelope } from '../../ports/envelope.js'
-import { expiredShare } from '../../ports/expired-share.js'
-import type { Claimed, Envelope } from '../../ports/item.js'
-import type { ClaimAsk, ClaimReply } from '../../ports/ledger.js'
-import { RoomsLeft, typesWithRoom } from '../../ports/rooms-left.js'
+import type { ClaimedItem, Envelope } from '../../ports/item.js'
+import type { ClaimReply, ClaimRequest } from '../../ports/ledger.js'
+import { expiredShare } from '../shared/expired-share.js'
+import type { Notifications } from '../shared/notifications.js'
+import { RoomsLeft, typesWithRoom } from '../shared/rooms-left.js'
 import { withRest } from './columns.js'
-import { GateBook } from './gate-book.js'
-import { GroupBook } from './group-book.js'
-import type { Pass } from './item-effects.js'
-import type { Leases } from './leases.js'
+import { enqueueAll } from './enqueue.js'
+import { GateTable } from './gate-table.js'
+import { GroupTable } from './group-table.js'
+import type { CommitContext } from './item-effects.js'
+import type { Leases } from './lease.js'
 import { holdKey, type Paused, pausedNow } from './pauses.js'
-import { pushAll } from './push.js'
 import type { ReadyRow, Statements } from './sql.js'
 import { ACTIVE, BLOCKED, HAS_TAGS, WAITING } from './states.js'
 import { moveTags, promote } from './tags.js'
-import type { Told } from './told.js'
 
 /** How many lapsed leases and due items one claim brings back: bounded, so that a claim after a long sleep is not slow. */
 const STEP = 1_000
-/** So many items of paused types are set aside in one claim. */
-const MAX_SET_ASIDE = 1_024
+/** One claim holds at most this many items of paused types. */
+const MAX_HELD = 1_024
 
 interface Round {
   readonly sql: Statements
-  readonly ask: ClaimAsk
+  readonly ask: ClaimRequest
   /** The tokens of this claim begin with it; each ends with the number of its item. */
   readonly token: string
   readonly now: At
@@ -31,9 +31,9 @@ interface Round {
   /** The time of leases. */
   readonly leaseNow: Ms
   readonly rooms: RoomsLeft
-  readonly told: Told
+  readonly notifications: Notifications
   readonly paused: Paused
-  readonly items: Claimed[]
+  readonly items: ClaimedItem[]
   readonly unreadable: { readonly queue: string; readonly body: string }[]
   readonly crashed: string[]
 }
@@ -41,20 +41,20 @@ interface Round {
 /** Leases what is ready, inside the caller's write transaction. */
 export function claimReady(
   sql: Statements,
-  ask: ClaimAsk,
+  ask: ClaimRequest,
   token: string,
   now: At,
   leases: Leases,
-  told: Told,
+  notifications: Notifications,
 ): ClaimReply {
-  const paused = pausedNow(sql, now, told)
+  const paused = pausedNow(sql, now, notifications)
   const rooms = new RoomsLeft(ask.rooms)
   const leaseNow = leases.now(sql)
   const found = { items: [], unreadable: [], crashed: [] }
-  const round: Round = { sql, ask, token, now, leases, leaseNow, rooms, told, paused, ...found }
+  const round: Round = { sql, ask, token, now, leases, leaseNow, rooms, notifications, paused, ...found }
   let more = false
   let nextDueAt: At | undefined
-  for (const { queue, max } of ask.from) {
+  for (const { queue, max } of ask.queues) {
     adoptBodies(round, queue)
     reclaim(round, queue)
     promote(sql, queue, now, STEP)
@@ -69,7 +69,7 @@ export function claimReady(
     items: round.items,
     more,
     ...(nextDueAt === undefined ? {} : { nextDueAt }),
-    at: now,
+    now: now,
     ...(round.unreadable.length === 0 ? {} : { unreadable: round.unreadable }),
     ...(round.crashed.length === 0 ? {} : { crashed: round.crashed }),
   }
@@ -105,13 +105,13 @@ function claimFrom(round: Round, queue: string, max: number): void {
     const rows = readyRows(round, queue, wanted)
     const taken = rows.filter((row) => rooms.take(row[2]))
     leaseRows(round, queue, taken)
-    // A room that became full on the way made others stay behind: what comes after them is looked for without its types.
+    // A room that became full on the way made others stay behind: the next query leaves its types out.
     if (rows.length < wanted || taken.length === rows.length) return
     left -= taken.length
   }
 }
 
-/** What has expired needs no room: whoever claims it ends it. Yields how many were taken. */
+/** An expired item needs no room: its claimer only ends it. Yields how many were taken. */
 function claimExpired(round: Round, queue: string, share: number): number {
   const { sql, rooms, paused, now } = round
   if (rooms.types === undefined || share <= 0) return 0
@@ -130,7 +130,7 @@ function leaseRows({ sql, ask, token, now, leaseNow, items }: Round, queue: stri
   }
 }
 
-/** The first items of the queue that there is room for, once those of paused types that stand before them have been set aside. */
+/** The first items of the queue that there is room for, once those of paused types before them are held. */
 function readyRows({ sql, rooms, paused }: Round, queue: string, max: number): ReadyRow[] {
   if (rooms.areFull) return []
   const { types } = rooms
@@ -139,19 +139,19 @@ function readyRows({ sql, rooms, paused }: Round, queue: string, max: number): R
   return withoutPaused(sql, paused, find, max)
 }
 
-/** What is found once that of paused types has been set aside; nothing where that is too much for one claim. */
+/** What is found once the items of paused types are held; nothing where those are too many for one claim. */
 function withoutPaused(sql: Statements, paused: Paused, find: (limit: number) => ReadyRow[], max: number): ReadyRow[] {
-  for (let aside = 0; ; ) {
+  for (let count = 0; ; ) {
     const rows = find(max)
     if (paused.types.size === 0) return rows
     const held = rows.filter((row) => paused.types.has(row[2]))
     if (held.length === 0) return rows
     for (const row of held) {
-      sql.setAside.run(holdKey('type', row[2]), row[0])
+      sql.holdPaused.run(holdKey('type', row[2]), row[0])
       if (row[16] & HAS_TAGS) sql.stateTags.run(BLOCKED, row[0])
     }
-    aside += held.length
-    if (aside >= MAX_SET_ASIDE) return []
+    count += held.length
+    if (count >= MAX_HELD) return []
   }
 }
 
@@ -173,7 +173,7 @@ function readyOf(sql: Statements, queue: string, types: ReadonlySet<string>, max
 }
 
 /** The row was read before it was leased: the lease adds one to fence and deliveries. */
-function claimed(row: ReadyRow, queue: string, token: string, until: At): Claimed {
+function claimed(row: ReadyRow, queue: string, token: string, until: At): ClaimedItem {
   const [seq, id, type, groupId, priority, attempt, queueAt, startAt, input, rest, waiter, fence, lapses, crashes] = row
   const named: Envelope = { id, type, groupId, input, queueAt, startAt, attempt, priority }
   const item = {
@@ -188,23 +188,30 @@ function claimed(row: ReadyRow, queue: string, token: string, until: At): Claime
   return {
     ...item,
     ...(met === null ? {} : { gate: { met: met === 1 } }),
-    ...(cancelled === null ? {} : { cancelled }),
+    ...(cancelled === null ? {} : { cancelReason: cancelled }),
   }
 }
 
 /** Bodies that came through the plain queue become items; what is no envelope is reported and removed. */
-function adoptBodies({ sql, now, leases, told, unreadable }: Round, queue: string): void {
+function adoptBodies({ sql, now, leases, notifications, unreadable }: Round, queue: string): void {
   const bodies = sql.foreignBodies.all(queue, STEP)
   if (bodies.length === 0) return
-  const groups = new GroupBook(sql, now, told)
-  const pass: Pass = { sql, now, leases, told, groups, gates: new GateBook(sql, now, told) }
+  const groups = new GroupTable(sql, now, notifications)
+  const context: CommitContext = {
+    sql,
+    now,
+    leases,
+    notifications,
+    groups,
+    gates: new GateTable(sql, now, notifications),
+  }
   for (const [seq, body, dueAt] of bodies) {
     sql.deleteMessage.run(seq)
     const item = readEnvelope(body)
     if (item === undefined) unreadable.push({ queue, body })
     else if (sql.itemRow.get(item.id) === undefined)
-      // Nobody has counted it into its group: whoever pushed it did that, or there is none.
-      pushAll(pass, [{ do: 'push', item, queue, delayMs: Math.max(0, dueAt - now) }], new Map(), [])
+      // It is not counted into its group: its sender did that, or there is no group.
+      enqueueAll(context, [{ do: 'enqueue', item, queue, delayMs: Math.max(0, dueAt - now) }], new Map(), [])
   }
-  pass.groups.close()
+  context.groups.close()
 }

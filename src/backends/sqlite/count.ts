@@ -1,8 +1,8 @@
-import type { At } from '../../core/time.js'
+import type { At } from '../../core/time/time.js'
 import type { SqliteValue } from '../../drivers/sqlite/database.js'
-import type { ItemQuery } from '../../ports/ledger.js'
-import { ITEM_STATE_WORDS } from '../../ports/words.js'
-import { homesOf } from './homes.js'
+import type { ItemQuery } from '../../ports/inspect.js'
+import { ITEM_STATES } from '../../ports/words.js'
+import { queueTypesOf } from './queue-types.js'
 import type { Statements } from './sql.js'
 import { COMPLETED } from './states.js'
 import type { Tables } from './tables.js'
@@ -11,12 +11,12 @@ type Query = Omit<ItemQuery, 'cursor' | 'limit'>
 
 /** How many items fit, counted by the index that `list` walks for the same query. What is over and not yet swept is taken off. */
 export function countOf(sql: Statements, query: Query, now: At): number {
-  const states = query.state === undefined ? [...ITEM_STATE_WORDS.keys()] : [ITEM_STATE_WORDS.indexOf(query.state)]
+  const states = query.state === undefined ? [...ITEM_STATES.keys()] : [ITEM_STATES.indexOf(query.state)]
   const all = states.reduce((sum, state) => sum + inState(sql, query, state), 0)
   if (states.at(-1)! < COMPLETED || sql.anyGone.get(now)?.[0] !== 1) return all
   const { item, named } = sql.tables
   const { text, values } = conditions(sql.tables, query)
-  const gone = `select count(*) from ${item} i indexed by ${named('item_gone')} where i.gone_at <= ?${text}`
+  const gone = `select count(*) from ${item} i indexed by ${named('item_keep_until')} where i.keep_until <= ?${text}`
   return states.reduce((sum, state) => sum - sql.count(`${gone} and i.state = ?`, [now, ...values, state]), all)
 }
 
@@ -37,8 +37,8 @@ function inState(sql: Statements, query: Query, state: number): number {
   // By item_fingerprint or item_class.
   if (query.fingerprint !== undefined || (tag === undefined && query.class !== undefined))
     return sql.count(`select count(*) from ${item} i where i.state = ?${text}`, [state, ...values])
-  if (tag === undefined) return inHomes(sql, query, state)
-  // By item_tag_listed. The row of the item is only looked at where something else is asked of it.
+  if (tag === undefined) return inQueueTypes(sql, query, state)
+  // By item_tag_listed. The row of the item is only read where the query asks for more.
   const rest = conditions(sql.tables, others)
   const from = rest.text === '' ? `${item_tag} g` : `${item_tag} g cross join ${item} i on i.seq = g.item`
   return sql.count(`select count(*) from ${from} where g.tag = ? and g.state = ?${rest.text}`, [
@@ -49,14 +49,14 @@ function inState(sql: Statements, query: Query, state: number): number {
 }
 
 /** By item_listed, one queue and type after the other. */
-function inHomes(sql: Statements, { queue: ofQueue, type: ofType, before, after }: Query, state: number): number {
+function inQueueTypes(sql: Statements, { queue: ofQueue, type: ofType, before, after }: Query, state: number): number {
   const { text, values } = conditions(sql.tables, {
     ...(before === undefined ? {} : { before }),
     ...(after === undefined ? {} : { after }),
   })
   const counted = `select count(*) from ${sql.tables.item} i where i.state = ? and i.queue = ? and i.type = ?${text}`
   let sum = 0
-  for (const [queue, type] of homesOf(sql, state)) {
+  for (const [queue, type] of queueTypesOf(sql, state)) {
     if ((ofQueue !== undefined && ofQueue !== queue) || (ofType !== undefined && ofType !== type)) continue
     sum += sql.count(counted, [state, queue, type, ...values])
   }

@@ -1,16 +1,16 @@
 import { realpathSync } from 'node:fs'
-import type { Clock } from '../../core/clock.js'
 import { MillraceError } from '../../core/error.js'
+import type { Clock } from '../../core/time/clock.js'
 import type { SqliteDatabase } from '../../drivers/sqlite/database.js'
 import { overSqlite } from '../../drivers/sqlite/open.js'
 import type { Ledger } from '../../ports/ledger.js'
 import type { CommitResult } from '../../ports/settlement.js'
+import { Notifications } from '../shared/notifications.js'
 import { commitBatch } from './commit.js'
-import type { Leases } from './leases.js'
-import type { Signals } from './signals.js'
+import type { Leases } from './lease.js'
+import type { Notifier } from './notify.js'
 import { prepareStatements, type Statements } from './sql.js'
 import type { Tables } from './tables.js'
-import { Told } from './told.js'
 
 export type Enlist = NonNullable<Ledger['enlist']>
 
@@ -19,7 +19,7 @@ interface EnlistOptions {
   readonly tables: Tables
   readonly clock: Clock
   readonly leases: Leases
-  readonly signals: Signals
+  readonly notifier: Notifier
   readonly maxItemBytes: number
 }
 
@@ -28,7 +28,7 @@ interface EnlistOptions {
  * done before `commit` returns its promise, because a transaction of better-sqlite3 ends with the function it wraps. This
  * process and others notice by the change of the file, as they notice each other.
  */
-export function enlistOn({ file, tables, clock, leases, signals, maxItemBytes }: EnlistOptions): Enlist {
+export function enlistOn({ file, tables, clock, leases, notifier, maxItemBytes }: EnlistOptions): Enlist {
   const known = new WeakMap<object, { readonly db: SqliteDatabase; readonly sql: Statements }>()
   const statementsOf = (tx: unknown) => {
     const found = typeof tx === 'object' && tx !== null ? known.get(tx) : undefined
@@ -46,11 +46,11 @@ export function enlistOn({ file, tables, clock, leases, signals, maxItemBytes }:
       commit: (batch) => {
         if (!db.inTransaction) throw badTransaction('it is not inside a transaction')
         const now = clock.now()
-        const told = new Told()
-        const results = commitBatch(sql, batch, now, leases, maxItemBytes, told)
+        const notifications = new Notifications()
+        const results = commitBatch(sql, batch, now, leases, maxItemBytes, notifications)
         // Later would be too late: the transaction would commit without it.
         for (const result of results) if (result.kind === 'refused') throw refused(result)
-        signals.leaveWord(sql, told, now)
+        notifier.store(sql, notifications, now)
         return Promise.resolve(results)
       },
     }

@@ -1,30 +1,29 @@
-import { readEndless } from '../../core/endless-json.js'
-import { MillraceError } from '../../core/error.js'
-import type { FailureClass } from '../../core/failure.js'
-import type { At, Ms } from '../../core/time.js'
+import { readEndless } from '../../core/codec/infinite-json.js'
+import type { FailureClass } from '../../core/failure/failure.js'
+import { listedError } from '../../core/text/error-text.js'
+import type { At, Ms } from '../../core/time/time.js'
 import type { SqliteConnection } from '../../drivers/sqlite/connection.js'
+import { gateVerdict } from '../../ports/gate.js'
+import type { FailureGroup, Inspect, ItemQuery, ItemSummary, TypeCounts } from '../../ports/inspect.js'
 import type { Attempt } from '../../ports/item.js'
-import type { Counted, Inspect, ItemQuery, ItemSummary, WorkerSettings } from '../../ports/ledger.js'
-import { ITEM_STATE_WORDS, type ItemStateWord } from '../../ports/words.js'
+import type { WorkerSettings } from '../../ports/ledger.js'
+import { MAX_SCANNED, WORKER_FORGOTTEN_MS } from '../../ports/limits.js'
+import { ITEM_STATES, type ItemState } from '../../ports/words.js'
+import { readNumberCursor } from '../shared/cursor.js'
+import { matchesQuery, narrowestIndex } from '../shared/item-query.js'
 import { countOf } from './count.js'
-import { failuresOf } from './failures.js'
-import { flowOf } from './flow.js'
-import { homesOf } from './homes.js'
-import type { Leases } from './leases.js'
-import type { AttemptRow, Statements } from './sql.js'
+import type { Leases } from './lease.js'
+import { queueTypesOf } from './queue-types.js'
+import { summaryOf } from './read.js'
+import type { AttemptRow, Statements, ViewRow } from './sql.js'
 import { HAS_ATTEMPTS } from './states.js'
-import { straysOf } from './strays.js'
 import { promote } from './tags.js'
-import { summaryOf } from './view.js'
+import { throughputOf } from './throughput.js'
 
-/** A page looks at no more than this many items beyond those it returns, when filters have no index of their own. */
-const MAX_SCANNED = 1_000
-/** How many items that have fallen due are brought up to date before people look. */
+/** How many items that have fallen due are brought up to date before an operator reads. */
 const PROMOTED = 5_000
-/** A worker that was not heard of for this long is forgotten. */
-const FORGOTTEN_AFTER = 3_600_000
 
-/** What people can ask. The newest arrivals of a list come first. */
+/** What operators can ask. Lists show the newest first. */
 export function inspectOn(connection: SqliteConnection<Statements>, leases: Leases): Inspect {
   /** What is due is waiting, also before a claim has come by. */
   const upToDate = async (steps = 1): Promise<void> => {
@@ -40,7 +39,7 @@ export function inspectOn(connection: SqliteConnection<Statements>, leases: Leas
   }
   return {
     async list(query) {
-      const cursor = cursorOf(query)
+      const cursor = readNumberCursor('list', query.cursor)
       await upToDate()
       return connection.readTogether((sql, now) => page(sql, query, cursor, now, leases))
     },
@@ -54,23 +53,23 @@ export function inspectOn(connection: SqliteConnection<Statements>, leases: Leas
       }),
     openCounts: (ids) =>
       connection.readTogether((sql, now) =>
-        ids.map((id) => (sql.openOfGroup.get(id, now) ?? sql.openOfAlone.get(id, now))?.[0]),
+        ids.map((id) => (sql.openOfGroup.get(id, now) ?? sql.openOfSingle.get(id, now))?.[0]),
       ),
     async count(query) {
       await upToDate(Number.POSITIVE_INFINITY)
       return connection.readTogether((sql, now) => countOf(sql, query, now))
     },
-    async flow(windowMs) {
+    async throughput(windowMs) {
       await upToDate()
-      return connection.readTogether((sql, now) => flowOf(sql, now - windowMs, now))
+      return connection.readTogether((sql, now) => throughputOf(sql, now - windowMs, now))
     },
     async failures(limit) {
       await upToDate()
       return connection.readTogether((sql, now) => failuresOf(sql, limit, now))
     },
-    strays(ask) {
-      const cursor = cursorOf(ask)
-      return connection.readTogether((sql, now) => straysOf(sql, cursor, ask.limit, now, leases))
+    stuckItems(ask) {
+      const cursor = readNumberCursor('stuckItems', ask.cursor)
+      return connection.readTogether((sql, now) => stuckItemsOf(sql, cursor, ask.limit, now, leases))
     },
     attempts: (id) => connection.readTogether((sql, now) => attemptsOf(sql, id, now)),
     async counts() {
@@ -79,17 +78,17 @@ export function inspectOn(connection: SqliteConnection<Statements>, leases: Leas
     },
     input: (id) =>
       connection.read((sql, now) => {
-        const [input, goneAt] = sql.input.get(id) ?? []
-        return goneAt != null && goneAt <= now ? undefined : input
+        const [input, keepUntil] = sql.input.get(id) ?? []
+        return keepUntil != null && keepUntil <= now ? undefined : input
       }),
     gate: (key) =>
       connection.readTogether((sql) => {
         const found = sql.gate.get(key)
         if (found === undefined) return undefined
-        const [holds, need, left, of] = found
+        const [heldId, need, remaining, of] = found
         // Decided, and waiting only for the item that it is to free.
-        if (need <= 0 || need > left) return undefined
-        return { key, holds, need, of, waiting: sql.membersOf.all(key).map(([member]) => member) }
+        if (gateVerdict(need, remaining) !== undefined) return undefined
+        return { key, heldId, need, of, waiting: sql.membersOf.all(key).map(([member]) => member) }
       }),
     log: (limit) =>
       connection.read((sql) => sql.log.all(limit).map(([at, who, why, what]) => ({ at, who, why, what }))),
@@ -97,7 +96,7 @@ export function inspectOn(connection: SqliteConnection<Statements>, leases: Leas
       connection.read((sql) => sql.schedules.all().map(([name, nextAt, spec]) => ({ name, spec, nextAt }))),
     workers: () =>
       connection.read((sql, now) =>
-        sql.workers.all(now - FORGOTTEN_AFTER).map(([id, host, version, types, queues, settings, seenAt]) => ({
+        sql.workers.all(now - WORKER_FORGOTTEN_MS).map(([id, host, version, types, queues, settings, seenAt]) => ({
           id,
           host,
           version,
@@ -137,7 +136,7 @@ function page(
     for (const seq of seqs) {
       if (items.length >= query.limit || scanned >= MAX_SCANNED) return { items, next: String(cursor) }
       cursor = seq
-      const view = fitting(sql, query, seq, now, leaseEnd)
+      const view = matching(sql, query, seq, now, leaseEnd)
       if (view === undefined) scanned += 1
       else items.push(view)
     }
@@ -148,24 +147,27 @@ function page(
 /** The newest items below the cursor that the index for this query knows. */
 function candidates(sql: Statements, query: ItemQuery, below: number, limit: number): number[] {
   const found: (readonly [number])[] = []
-  const states = query.state === undefined ? ITEM_STATE_WORDS.keys() : [ITEM_STATE_WORDS.indexOf(query.state)]
-  const { fingerprint, tag, class: of, groupId } = query
-  if (groupId !== undefined) {
-    const root = sql.rootOfGroup.get(groupId, groupId)
+  const states = query.state === undefined ? ITEM_STATES.keys() : [ITEM_STATES.indexOf(query.state)]
+  const index = narrowestIndex(query, ['fingerprint', 'tag', 'class'])
+  if (query.groupId !== undefined) {
+    const root = sql.rootOfGroup.get(query.groupId, query.groupId)
     if (root !== undefined && root[0] < below) found.push(root)
-    found.push(...sql.listedByGroup.all(groupId, below, limit))
+    found.push(...sql.listedByGroup.all(query.groupId, below, limit))
   } else
-    for (const state of states) {
-      if (fingerprint !== undefined) found.push(...sql.listedByFingerprint.all(fingerprint, state, below, limit))
-      else if (tag !== undefined) found.push(...sql.listedByTag.all(tag, state, below, limit))
-      else if (of !== undefined) found.push(...sql.listedByClass.all(of, state, below, limit))
-      else found.push(...listedIn(sql, query, state, below, limit))
-    }
+    for (const state of states)
+      if (index === undefined) found.push(...listedIn(sql, query, state, below, limit))
+      else found.push(...LISTED[index](sql).all(query[index]!, state, below, limit))
   return found
     .map(([seq]) => seq)
     .sort((a, b) => b - a)
     .slice(0, limit)
 }
+
+const LISTED = {
+  fingerprint: (sql: Statements) => sql.listedByFingerprint,
+  tag: (sql: Statements) => sql.listedByTag,
+  class: (sql: Statements) => sql.listedByClass,
+} as const
 
 function listedIn(
   sql: Statements,
@@ -175,7 +177,7 @@ function listedIn(
   limit: number,
 ): (readonly [number])[] {
   const found: (readonly [number])[] = []
-  for (const [queue, type] of homesOf(sql, state)) {
+  for (const [queue, type] of queueTypesOf(sql, state)) {
     if (query.queue !== undefined && query.queue !== queue) continue
     if (query.type !== undefined && query.type !== type) continue
     found.push(...sql.listed.all(state, queue, type, below, limit))
@@ -183,7 +185,7 @@ function listedIn(
   return found
 }
 
-function fitting(
+function matching(
   sql: Statements,
   query: ItemQuery,
   seq: number,
@@ -193,28 +195,49 @@ function fitting(
   const row = sql.summaryBySeq.get(seq)
   const view = row === undefined ? undefined : summaryOf(row, now, leaseEnd)
   if (row === undefined || view === undefined) return undefined
-  const { envelope } = view
-  const fits =
-    (query.state === undefined || ITEM_STATE_WORDS[row[10]] === query.state) &&
-    (query.type === undefined || envelope.type === query.type) &&
-    (query.queue === undefined || view.queue === query.queue) &&
-    (query.groupId === undefined || envelope.groupId === query.groupId) &&
-    (query.tag === undefined || envelope.tags?.includes(query.tag) === true) &&
-    (query.class === undefined || view.class === query.class) &&
-    (query.fingerprint === undefined || row[25] === query.fingerprint) &&
-    (query.before === undefined || (view.endAt ?? envelope.queueAt) < query.before) &&
-    (query.after === undefined || (view.endAt ?? envelope.queueAt) >= query.after)
-  return fits ? view : undefined
+  const { envelope, queue, class: failure, endAt } = view
+  const item = { envelope, queue, class: failure, fingerprint: row[25], endAt }
+  return matchesQuery(item, query, ITEM_STATES[row[10]]) ? view : undefined
 }
 
-function cursorOf({ cursor }: { readonly cursor?: string }): number {
-  if (cursor === undefined) return Number.MAX_SAFE_INTEGER
-  const at = Number(cursor)
-  if (cursor.trim() !== '' && Number.isFinite(at)) return at
-  throw new MillraceError(
-    'BAD_CURSOR',
-    `list({ cursor }): "${cursor}" is not a cursor. Give back \`next\` of the last page.`,
-  )
+/** A page of items that no claim will ever find. Their index holds nothing else, and is empty where all is sound. */
+function stuckItemsOf(
+  sql: Statements,
+  below: number,
+  limit: number,
+  now: At,
+  leases: Leases,
+): Awaited<ReturnType<NonNullable<Inspect['stuckItems']>>> {
+  const rows = sql.stuckItems.all(below, limit + 1)
+  const shown = rows.slice(0, limit)
+  const leaseEnd = leases.reader(sql, now)
+  const items = shown.flatMap((row): readonly ItemSummary[] => {
+    const view = summaryOf(row.slice(0, -1) as unknown as ViewRow, now, leaseEnd)
+    return view === undefined ? [] : [view]
+  })
+  const last = shown.at(-1)?.at(-1)
+  return rows.length > limit && last !== undefined ? { items, next: String(last) } : { items }
+}
+
+/** Dead and retrying items that failed alike: one aggregate, and for each group that is shown its last item. */
+function failuresOf(sql: Statements, limit: number, now: At): FailureGroup[] {
+  return sql.failures.all(now, limit).map(([fingerprint, of, type, dead, retrying, firstAt, lastAt]) => {
+    const ofDead = dead > 0 ? sql.deadSample.get(fingerprint, of, type, now) : undefined
+    const ofRetrying = retrying > 0 ? sql.retryingSample.get(fingerprint, of, type) : undefined
+    const [id, error] = [ofDead, ofRetrying].reduce((a, b) =>
+      a === undefined || (b !== undefined && b[2] > a[2]) ? b : a,
+    ) ?? ['', '']
+    return {
+      fingerprint,
+      ...(of === null ? {} : { class: of as FailureClass }),
+      type,
+      dead,
+      retrying,
+      firstAt,
+      lastAt,
+      sample: { id, error: listedError(error ?? '') },
+    }
+  })
 }
 
 function attemptsOf(sql: Statements, id: string, now: At): Attempt[] {
@@ -241,22 +264,22 @@ function attemptOf([attempt, startedAt, endedAt, worker, klass, rule, error, fin
   }
 }
 
-function countsOf(sql: Statements, now: At): Counted[] {
-  const homes = new Map<string, { queue: string; type: string; counts: Partial<Record<ItemStateWord, number>> }>()
+function countsOf(sql: Statements, now: At): TypeCounts[] {
+  const queueTypes = new Map<string, { queue: string; type: string; counts: Partial<Record<ItemState, number>> }>()
   const add = (rows: ReturnType<typeof sql.counts.all>, sign: 1 | -1): void => {
     for (const [state, queue, type, count] of rows) {
-      const word = ITEM_STATE_WORDS[state]
+      const word = ITEM_STATES[state]
       if (word === undefined) continue
       const key = JSON.stringify([queue, type])
-      const home = homes.get(key) ?? { queue, type, counts: {} }
-      const sum = (home.counts[word] ?? 0) + sign * count
-      if (sum === 0) delete home.counts[word]
-      else home.counts[word] = sum
-      homes.set(key, home)
+      const queueType = queueTypes.get(key) ?? { queue, type, counts: {} }
+      const sum = (queueType.counts[word] ?? 0) + sign * count
+      if (sum === 0) delete queueType.counts[word]
+      else queueType.counts[word] = sum
+      queueTypes.set(key, queueType)
     }
   }
   add(sql.counts.all(), 1)
   // What is over and not yet swept.
   add(sql.goneCounts.all(now), -1)
-  return [...homes.values()].filter(({ counts }) => Object.keys(counts).length > 0)
+  return [...queueTypes.values()].filter(({ counts }) => Object.keys(counts).length > 0)
 }

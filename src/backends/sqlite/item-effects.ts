@@ -1,16 +1,18 @@
-import type { At } from '../../core/time.js'
+import { toWellFormed } from '../../core/text/well-formed.js'
+import type { At } from '../../core/time/time.js'
 import { unreachable } from '../../core/unreachable.js'
-import { toWellFormed } from '../../core/well-formed.js'
-import { redriven } from '../../ports/envelope.js'
+import { redrivenEnvelope } from '../../ports/envelope.js'
 import type { Attempt, Envelope } from '../../ports/item.js'
-import type { Effect } from '../../ports/settlement.js'
+import { ATTEMPTS_KEPT } from '../../ports/limits.js'
+import type { EffectOf } from '../../ports/settlement.js'
+import type { Notifications } from '../shared/notifications.js'
+import type { OutcomeEffect } from '../shared/sort-effects.js'
 import { restOf, withRest } from './columns.js'
-import type { GateBook } from './gate-book.js'
-import type { GroupBook } from './group-book.js'
-import type { Leases } from './leases.js'
+import type { GateTable } from './gate-table.js'
+import type { GroupTable } from './group-table.js'
+import type { Leases } from './lease.js'
 import type { ItemRow, Statements } from './sql.js'
 import {
-  ALONE,
   CANCELLED,
   COMPLETED,
   DEAD,
@@ -20,33 +22,29 @@ import {
   HAS_TAGS,
   RETRYING,
   SCHEDULED,
+  SINGLE,
   WAITING,
   WATCHED,
 } from './states.js'
-import type { Told } from './told.js'
 
-type Of<K extends Effect['do']> = Extract<Effect, { do: K }>
-export type ItemEffect = Of<'recordAttempt' | 'retryAt' | 'release' | 'finish' | 'park' | 'reopen' | 'erase' | 'cancel'>
+export type ItemEffect = OutcomeEffect | EffectOf<'recordAttempt' | 'requestCancel'>
 
-/** One batch on its way. */
-export interface Pass {
+/** The batch that is being committed. */
+export interface CommitContext {
   readonly sql: Statements
   readonly now: At
   readonly leases: Leases
-  readonly told: Told
-  readonly groups: GroupBook
-  readonly gates: GateBook
+  readonly notifications: Notifications
+  readonly groups: GroupTable
+  readonly gates: GateTable
 }
 
-/** How many runs of one item are remembered: one that is deferred for ever must not grow for ever. */
-const MAX_ATTEMPTS = 100
-
-/** The item, unless its time is over: then its id is free, also where the sweep has not yet come. */
-export function present(pass: Pass, id: string): ItemRow | undefined {
-  const row = pass.sql.itemRow.get(id)
-  if (row === undefined || row[5] === null || row[5] > pass.now) return row
-  forget(pass.sql, row[0], id, row[4])
-  pass.told.removed += 1
+/** The item, unless it has been kept long enough: then its id is free, even before the sweep removes it. */
+export function present(context: CommitContext, id: string): ItemRow | undefined {
+  const row = context.sql.itemRow.get(id)
+  if (row === undefined || row[5] === null || row[5] > context.now) return row
+  forget(context.sql, row[0], id, row[4])
+  context.notifications.removed += 1
   return undefined
 }
 
@@ -57,16 +55,16 @@ export function forget(sql: Statements, seq: number, id: string, flags: number):
   if (flags & HAS_ATTEMPTS) sql.deleteAttempts.run(seq)
   if (flags & WATCHED) {
     sql.deleteWatchers.run('i', id)
-    if (flags & ALONE) sql.deleteWatchers.run('g', id)
+    if (flags & SINGLE) sql.deleteWatchers.run('g', id)
   }
 }
 
 /**
  * What becomes of the items that a settlement names. `row` is that of the item behind the guard, as the guard read it;
- * `isHolder`: it is its holder who settles it.
+ * `isHolder`: the holder of its lease settles it.
  */
 export function applyToItem(
-  pass: Pass,
+  context: CommitContext,
   effects: readonly ItemEffect[],
   guarded: string | undefined,
   row: ItemRow | undefined,
@@ -75,36 +73,30 @@ export function applyToItem(
   let known = row
   let attempt: Attempt | undefined
   for (const effect of effects) {
-    const found = effect.id === guarded && known !== undefined ? known : pass.sql.itemRow.get(effect.id)
+    const found = effect.id === guarded && known !== undefined ? known : context.sql.itemRow.get(effect.id)
     if (found === undefined) continue
     if (effect.do === 'recordAttempt') {
       if (isFolded(effect.was, effect.id, effects)) attempt = effect.was
       else {
-        recordAttempt(pass, found, effect.was)
+        recordAttempt(context, found, effect.was)
         if (effect.id === guarded) known = withFlag(found, HAS_ATTEMPTS)
       }
       continue
     }
     const isSettled = isHolder && effect.id === guarded
-    if (!isSettled && found[1] !== null && effect.do !== 'cancel' && effect.do !== 'erase')
-      pass.sql.dropToken.run(found[0])
-    applyOne(pass, effect, found, effect.do === 'finish' ? attempt : undefined)
+    if (!isSettled && found[1] !== null && effect.do !== 'requestCancel' && effect.do !== 'delete')
+      context.sql.dropToken.run(found[0])
+    applyOne(context, effect, found, effect.do === 'complete' ? attempt : undefined)
     if (effect.id === guarded) known = undefined
   }
 }
 
-const withFlag = ([seq, token, settledBy, state, flags, goneAt, waiter, queue]: ItemRow, flag: number): ItemRow => [
-  seq,
-  token,
-  settledBy,
-  state,
-  flags | flag,
-  goneAt,
-  waiter,
-  queue,
-]
+const withFlag = (
+  [seq, token, settledToken, state, flags, keepUntil, waiter, queue]: ItemRow,
+  flag: number,
+): ItemRow => [seq, token, settledToken, state, flags | flag, keepUntil, waiter, queue]
 
-/** A run that simply succeeded is remembered in the row of its item: most are. */
+/** A run that completed its item at the first attempt is stored in the row of its item: most are. */
 function isFolded(was: Attempt, id: string, effects: readonly ItemEffect[]): boolean {
   return (
     was.class === undefined &&
@@ -113,22 +105,27 @@ function isFolded(was: Attempt, id: string, effects: readonly ItemEffect[]): boo
     was.fingerprint === undefined &&
     effects.length === 2 &&
     effects[0]?.do === 'recordAttempt' &&
-    effects[1]?.do === 'finish' &&
+    effects[1]?.do === 'complete' &&
     effects[1].id === id
   )
 }
 
-function applyOne(pass: Pass, effect: Exclude<ItemEffect, Of<'recordAttempt'>>, row: ItemRow, ran?: Attempt): void {
-  const { sql, now, told } = pass
+function applyOne(
+  context: CommitContext,
+  effect: Exclude<ItemEffect, EffectOf<'recordAttempt'>>,
+  row: ItemRow,
+  ran?: Attempt,
+): void {
+  const { sql, now, notifications } = context
   const [seq, , , , flags, , , queue] = row
   switch (effect.do) {
-    case 'retryAt': {
+    case 'retry': {
       const dueAt = now + Math.max(0, effect.delayMs)
       const isDue = dueAt <= now
       const state = isDue ? WAITING : effect.attempt > 1 ? RETRYING : SCHEDULED
       sql.retryItem.run(state, isDue ? null : dueAt, effect.attempt, dueAt, dueAt, seq)
       if (flags & HAS_TAGS) sql.stateTags.run(state, seq)
-      told.nudge(queue, dueAt)
+      notifications.wake(queue, dueAt)
       return
     }
     case 'release': {
@@ -136,38 +133,38 @@ function applyOne(pass: Pass, effect: Exclude<ItemEffect, Of<'recordAttempt'>>, 
       const [by, key] = [hold?.by ?? null, hold?.key ?? null]
       if (delayMs === undefined) {
         const found = sql.releaseItem.get(now, Number(by !== null), now, now, by, now, key, now, seq)
-        told.nudge(queue, found?.[0] ?? now)
+        notifications.wake(queue, found?.[0] ?? now)
         if (flags & HAS_TAGS) sql.stateTags.run(found?.[1] ?? WAITING, seq)
         return
       }
       if (delayMs <= 0) {
         sql.releaseNow.run(now, seq)
         if (flags & HAS_TAGS) sql.stateTags.run(WAITING, seq)
-        told.nudge(queue, now)
+        notifications.wake(queue, now)
         return
       }
       const dueAt = delayMs === Number.POSITIVE_INFINITY ? null : now + delayMs
       const released = sql.releaseLater.get(Number(by !== null), dueAt, dueAt, by, key, seq)
       if (flags & HAS_TAGS) sql.stateTags.run(released?.[0] ?? SCHEDULED, seq)
-      if (dueAt !== null) told.nudge(queue, dueAt)
+      if (dueAt !== null) notifications.wake(queue, dueAt)
       return
     }
-    case 'finish':
-      end(pass, effect, row, ran)
+    case 'complete':
+      end(context, effect, row, ran)
       return
-    case 'park':
-      end(pass, effect, row)
+    case 'deadLetter':
+      end(context, effect, row)
       return
-    case 'reopen':
-      reopen(pass, effect, row)
+    case 'redrive':
+      redrive(context, effect, row)
       return
-    case 'erase':
-      erase(pass, effect.id, row)
+    case 'delete':
+      deleteItem(context, effect.id, row)
       return
-    case 'cancel': {
+    case 'requestCancel': {
       const holder = sql.cancelItem.get(toWellFormed(effect.reason), seq)?.[0]
-      // Its holder looks at once instead of at its next heartbeat.
-      if (holder != null) told.end(holder, effect.id)
+      // Its worker reads the request now instead of with its next heartbeat.
+      if (holder != null) notifications.end(holder, effect.id)
       return
     }
     default:
@@ -175,11 +172,11 @@ function applyOne(pass: Pass, effect: Exclude<ItemEffect, Of<'recordAttempt'>>, 
   }
 }
 
-function recordAttempt({ sql }: Pass, [seq]: ItemRow, was: Attempt): void {
+function recordAttempt({ sql }: CommitContext, [seq]: ItemRow, was: Attempt): void {
   const n = (sql.lastAttempt.get(seq)?.[0] ?? 0) + 1
   addAttempt(sql, seq, n, was)
   sql.markAttempt.run(was.fingerprint ?? null, was.startedAt, seq)
-  if (n > MAX_ATTEMPTS) sql.dropAttempts.run(seq, n - MAX_ATTEMPTS)
+  if (n > ATTEMPTS_KEPT) sql.dropAttempts.run(seq, n - ATTEMPTS_KEPT)
 }
 
 function addAttempt(sql: Statements, seq: number, n: number, was: Attempt): void {
@@ -197,24 +194,24 @@ function addAttempt(sql: Statements, seq: number, n: number, was: Attempt): void
   )
 }
 
-function end(pass: Pass, effect: Of<'finish' | 'park'>, row: ItemRow, ran?: Attempt): void {
-  const { sql, now, groups, gates, told } = pass
+function end(context: CommitContext, effect: EffectOf<'complete' | 'deadLetter'>, row: ItemRow, ran?: Attempt): void {
+  const { sql, now, groups, gates, notifications } = context
   const [seq, , , , flags, , waiter] = row
   const { id, ending } = effect
-  const isAlone = (flags & ALONE) !== 0
-  if (isAlone) groups.know(id, row)
-  const alone = isAlone ? groups.endAlone(id, seq) : undefined
-  // It ends and its group does not: from here on the group stands by itself.
-  if (isAlone && alone === undefined) groups.part(id)
-  const [value, final, version] = [alone?.value ?? null, Number(alone?.final ?? false), alone?.version ?? 0]
-  const goneAt = now + effect.keepMs
-  if (effect.do === 'finish' && ran !== undefined) {
+  const isSingle = (flags & SINGLE) !== 0
+  if (isSingle) groups.know(id, row)
+  const single = isSingle ? groups.endSingle(id, seq) : undefined
+  // It ends and its group does not: from here on the group has a row.
+  if (isSingle && single === undefined) groups.part(id)
+  const [value, final, version] = [single?.value ?? null, Number(single?.final ?? false), single?.version ?? 0]
+  const keepUntil = now + effect.keepMs
+  if (effect.do === 'complete' && ran !== undefined) {
     const { attempt, startedAt, endedAt, worker } = ran
-    sql.finishItem.run(
+    sql.completeItem.run(
       ending,
       effect.result ?? null,
       now,
-      goneAt,
+      keepUntil,
       value,
       final,
       version,
@@ -226,35 +223,45 @@ function end(pass: Pass, effect: Of<'finish' | 'park'>, row: ItemRow, ran?: Atte
       seq,
     )
   } else {
-    const isDone = effect.do === 'finish'
+    const isDone = effect.do === 'complete'
     const state = isDone ? COMPLETED : ending === 'cancelled' ? CANCELLED : DEAD
     const outcome = isDone ? (effect.result ?? null) : toWellFormed(effect.error)
     const [of, print] = isDone ? [null, null] : [effect.class, effect.fingerprint ?? null]
-    sql.endItem.run(state, ending, of, outcome, now, goneAt, print, value, final, version, seq)
+    sql.endItem.run(state, ending, of, outcome, now, keepUntil, print, value, final, version, seq)
   }
   if (flags & HAS_TAGS)
-    sql.stateTags.run(effect.do === 'finish' ? COMPLETED : ending === 'cancelled' ? CANCELLED : DEAD, seq)
-  tellWatchers(sql, told, id, flags, waiter)
+    sql.stateTags.run(effect.do === 'complete' ? COMPLETED : ending === 'cancelled' ? CANCELLED : DEAD, seq)
+  notifyWatchers(sql, notifications, id, flags, waiter)
   if (flags & HAS_GATE) gates.dropHolding(id)
-  if (flags & GATED) gates.tellAll(id, effect.do === 'finish')
+  if (flags & GATED) gates.notifyAll(id, effect.do === 'complete')
 }
 
-/** Whoever waits for the item hears that it has ended, once. */
-function tellWatchers(sql: Statements, told: Told, id: string, flags: number, waiter: string | null): void {
-  if (waiter !== null) told.end(waiter, id)
+/** Notifies each inbox that waits for the item, once. */
+function notifyWatchers(
+  sql: Statements,
+  notifications: Notifications,
+  id: string,
+  flags: number,
+  waiter: string | null,
+): void {
+  if (waiter !== null) notifications.end(waiter, id)
   if ((flags & WATCHED) === 0) return
-  for (const [inbox] of sql.watchers.all('i', id)) if (inbox !== waiter) told.end(inbox, id)
+  for (const [inbox] of sql.watchers.all('i', id)) if (inbox !== waiter) notifications.end(inbox, id)
   sql.deleteWatchers.run('i', id)
 }
 
-/** As if it had arrived now, for the first time; only its history, its fence and who settled it last go on. */
-function reopen({ sql, now, told, groups, gates }: Pass, { id, delayMs }: Of<'reopen'>, row: ItemRow): void {
+/** As if it had arrived now, for the first time; only its attempts, its fence and the token that settled it last remain. */
+function redrive(
+  { sql, now, notifications, groups, gates }: CommitContext,
+  { id, delayMs }: EffectOf<'redrive'>,
+  row: ItemRow,
+): void {
   const [seq, , , , flags, , , queue] = row
-  if (flags & ALONE) groups.part(id)
+  if (flags & SINGLE) groups.part(id)
   if (flags & HAS_GATE) gates.dropHolding(id)
-  const found = sql.reopenRow.get(seq)
+  const found = sql.redriveRow.get(seq)
   if (found === undefined) return
-  const [rest, ranAttempt, ranFrom, ranTo, ranBy, waiter, type, groupId, priority] = found
+  const [rest, ranAttempt, ranStartedAt, ranEndedAt, ranWorker, waiter, type, groupId, priority] = found
   const dueAt = now + Math.max(0, delayMs)
   const isDue = dueAt <= now
   const envelope: Envelope = withRest(
@@ -263,27 +270,37 @@ function reopen({ sql, now, told, groups, gates }: Pass, { id, delayMs }: Of<'re
     rest,
   )
   const newSeq = sql.nextSeq.get()?.[0] ?? seq
-  const again = redriven(envelope, now, dueAt)
+  const again = redrivenEnvelope(envelope, now, dueAt)
   const state = isDue ? WAITING : SCHEDULED
-  sql.reopenItem.run(newSeq, state, dueAt, isDue ? null : dueAt, dueAt, now, restOf(again), again.deadline ?? null, seq)
+  sql.redriveItem.run(
+    newSeq,
+    state,
+    dueAt,
+    isDue ? null : dueAt,
+    dueAt,
+    now,
+    restOf(again),
+    again.deadline ?? null,
+    seq,
+  )
   if (flags & HAS_TAGS) sql.moveTags.run(newSeq, state, seq)
   if (flags & HAS_ATTEMPTS) sql.moveAttempts.run(newSeq, seq)
   if (ranAttempt !== null) {
-    const was = { attempt: ranAttempt, startedAt: ranFrom, endedAt: ranTo, worker: ranBy }
+    const was = { attempt: ranAttempt, startedAt: ranStartedAt, endedAt: ranEndedAt, worker: ranWorker }
     addAttempt(sql, newSeq, (sql.lastAttempt.get(newSeq)?.[0] ?? 0) + 1, was)
     sql.setFlags.run(HAS_ATTEMPTS, newSeq)
   }
-  // A gate may have been opened over it while it was dead: then it has counted it, and waits for it no more.
-  told.nudge(queue, dueAt)
+  // A gate may have been opened over it while it was dead: then it has counted the item, and does not wait for it.
+  notifications.wake(queue, dueAt)
 }
 
-function erase({ sql, groups, gates }: Pass, id: string, row: ItemRow): void {
+function deleteItem({ sql, groups, gates }: CommitContext, id: string, row: ItemRow): void {
   const [seq, , , , flags] = row
-  if (flags & ALONE) {
+  if (flags & SINGLE) {
     groups.know(id, row)
     groups.part(id)
   }
   if (flags & HAS_GATE) gates.dropHolding(id)
-  // Its group goes on without it, and with it those who wait for the group.
-  forget(sql, seq, id, flags & ~ALONE)
+  // Its group goes on without it, and so do the watchers of the group.
+  forget(sql, seq, id, flags & ~SINGLE)
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { type Clock, isClock, systemClock } from '../../core/clock.js'
-import type { At, Ms } from '../../core/time.js'
+import { type Clock, isClock, systemClock } from '../../core/time/clock.js'
+import type { At, Ms } from '../../core/time/time.js'
 
 /**
  * The clock that leases are kept in. It does not step when the machine's time is set, and all processes on one file share it.
@@ -20,14 +20,14 @@ export function leaseClockOf(from: (() => At) | Clock, platform: NodeJS.Platform
   if (!isClock(from) && from !== Date.now) return { boot: 'given time', now: from }
   if (isClock(from) && from.isReal !== true) return { boot: 'given clock', now: () => from.monotonic() }
   const boot = bootId(platform)
-  // Where one start of the machine cannot be told from the one before, a lease could outlive it by days: better the time of
+  // Where one start of the machine cannot be distinguished from the one before, a lease could outlive it by days: better the time of
   // day, with its steps.
   if (boot === undefined) return { boot: 'time of day', now: systemClock.now }
   // Since the machine has started, the same for every process. performance.now() counts from the start of the process.
   return { boot: `boot ${boot}`, now: () => Number(process.hrtime.bigint() / 1_000_000n) }
 }
 
-/** Changes with every start of the machine and with nothing else. Undefined: this system does not tell. */
+/** Changes with every start of the machine and with nothing else. Undefined: this system has none. */
 function bootId(platform: NodeJS.Platform): string | undefined {
   try {
     const id = readBootId[platform]?.().trim()

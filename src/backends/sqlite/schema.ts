@@ -9,7 +9,7 @@ export function schemaOf(t: Tables, prefix: string): SchemaPlan {
       { version: 1, minReader: 1, sql: first(t) },
       // Programs of the version before go on working: they name the columns that they write.
       { version: 2, minReader: 1, sql: second(t) },
-      // Programs of the version before wrote wall time into leases: theirs would never end here, and ours at once there.
+      // Programs of the version before wrote wall time into leases: theirs would never end here, and ours immediately there.
       { version: 3, minReader: 3, sql: third(t) },
       // Programs of the version before write no deadline there: what they push expires when a claim with room meets it, as it did.
       { version: 4, minReader: 3, sql: fourth(t) },
@@ -22,11 +22,11 @@ export function schemaOf(t: Tables, prefix: string): SchemaPlan {
  * claimed now and nothing else, so it stays small and fast however many items are scheduled, held or finished.
  *
  * state  0 waiting, in the order of item_ready   4 active: leased
- *        1 scheduled                             5 completed, until gone_at
- *        2 retrying: scheduled, attempt > 1      6 dead, until gone_at
- *        3 blocked: held                         7 cancelled, until gone_at
- * flags  1 some gate waits for it    2 a gate holds it, or has held it   4 a root alone in its group, which it carries
- *        8 somebody watches it       16 it has tags                      32 it has rows in attempt
+ *        1 scheduled                             5 completed, until keep_until
+ *        2 retrying: scheduled, attempt > 1      6 dead, until keep_until
+ *        3 blocked: held                         7 cancelled, until keep_until
+ * flags  1 some gate waits for it    2 a gate holds it, or has held it   4 the root is the only member of its group, which has no row
+ *        8 an inbox watches it        16 it has tags                      32 it has rows in attempt
  *
  * Times are real: SQLite stores those without a fraction as integers, and a clock may have fractions.
  */
@@ -41,7 +41,7 @@ create table ${t.item} (
   attempt     integer not null,
   queue_at    real    not null,
   start_at    real    not null,
-  rest        text,                 -- what else the envelope holds, as JSON
+  envelope_rest text,               -- what else the envelope holds, as JSON
   waiter      text,
   state       integer not null,
   due_at      real,                 -- null: only its hold can free it
@@ -51,7 +51,7 @@ create table ${t.item} (
   gate_met    integer,
   flags       integer not null,
   token       text,
-  settled_by  text,                 -- the token that settled it last: a repeated commit is known by it
+  settled_token  text,                 -- the token that settled it last: a repeated commit is known by it
   fence       integer not null default 0,
   lease_until real,
   worker      text,
@@ -59,30 +59,30 @@ create table ${t.item} (
   lapses      integer not null default 0,
   crashes     integer not null default 0,
   deliveries  integer not null default 0,
-  cancelled   text,                 -- why it is to be cancelled
+  cancelled   text,                 -- why it is being cancelled
   ending      text,
   class       text,
   fingerprint text,                 -- of its last attempt
   end_at      real,
-  gone_at     real,
-  -- A run that simply succeeded is remembered here and needs no row in attempt.
-  ran_attempt integer,
-  ran_from    real,
-  ran_to      real,
-  ran_by      text,
-  -- Of a group that lives on its root.
+  keep_until     real,
+  -- A run that completed its item at the first attempt is stored here and needs no row in attempt.
+  run_attempt integer,
+  run_started_at    real,
+  run_ended_at      real,
+  run_worker      text,
+  -- Of a group that has no row.
   group_final   integer not null default 0,
   group_version integer not null default 0,
-  -- What may be long comes last: to read a column SQLite reads all that stands before it in the row, page by page.
+  -- What may be long comes last: to read a column SQLite reads all that comes before it in the row, page by page.
   outcome     text,                 -- result or error: lists read errors, which are short
   input       text    not null,
   progress    text,
-  group_value text                  -- of a group that lives on its root
+  group_value text                  -- of a group that has no row
 ) strict;
 create index ${t.named('item_ready')} on ${t.item} (queue, priority desc, due_at, seq) where state = 0;
-create index ${t.named('item_later')} on ${t.item} (queue, wake_at) where wake_at is not null;
+create index ${t.named('item_delayed')} on ${t.item} (queue, wake_at) where wake_at is not null;
 create index ${t.named('item_leased')} on ${t.item} (queue, lease_until) where state = 4;
-create index ${t.named('item_gone')} on ${t.item} (gone_at) where gone_at is not null;
+create index ${t.named('item_keep_until')} on ${t.item} (keep_until) where keep_until is not null;
 create index ${t.named('item_listed')} on ${t.item} (state, queue, type, seq);
 create index ${t.named('item_grouped')} on ${t.item} (group_id, seq) where group_id <> id;
 create index ${t.named('item_paused')} on ${t.item} (hold_key) where hold_by = 'pause';
@@ -111,28 +111,28 @@ create table ${t.attempt} (
   primary key (item, n)
 ) strict, without rowid;
 
--- A group whose root is not alone in it, or does not give it its name.
+-- A group that has other members than its root, or another name than its root.
 create table ${t.item_group} (
   id         text not null primary key,
   open       integer not null,
   final      integer not null,
   version    integer not null,
   is_watched integer not null,
-  gone_at    real,                  -- once it has closed: kept as long as the item that closed it
+  keep_until    real,                  -- once it has closed: kept as long as the item that closed it
   value      text                   -- last, because it may be long
-) strict; -- with a rowid: without one every look for an id would read the values of those it is compared with
-create index ${t.named('item_group_gone')} on ${t.item_group} (gone_at) where gone_at is not null;
+) strict; -- with a rowid: without one every lookup of an id would read the values of those it is compared with
+create index ${t.named('item_group_keep_until')} on ${t.item_group} (keep_until) where keep_until is not null;
 
 create table ${t.gate} (
   key   text primary key,
-  holds text    not null,
+  held_id   text    not null,
   need  integer not null,
-  left  integer not null,           -- members that have not ended
-  of    text    not null
+  remaining integer not null,       -- members that have not ended
+  condition text    not null
 ) strict, without rowid;
-create index ${t.named('gate_holds')} on ${t.gate} (holds);
+create index ${t.named('gate_held_id')} on ${t.gate} (held_id);
 
--- A member that its gate still waits for. The row goes when the gate is told, so that nobody is counted twice.
+-- A member that its gate still waits for. The row goes when the gate has counted it, so that no member is counted twice.
 create table ${t.gate_member} (
   gate   text not null,
   member text not null,
@@ -140,7 +140,7 @@ create table ${t.gate_member} (
 ) strict, without rowid;
 create index ${t.named('gate_member_member')} on ${t.gate_member} (member);
 
--- Inboxes that asked to be told, beside the waiter that an item carries. kind: i item, g group.
+-- Inboxes to notify, beside the waiter that an item carries. kind: i item, g group.
 create table ${t.watcher} (
   kind  text not null,
   id    text not null,
@@ -148,11 +148,11 @@ create table ${t.watcher} (
   primary key (kind, id, inbox)
 ) strict, without rowid;
 
--- is_over: resumed, and what it held is being freed step by step.
+-- is_resumed: what it held is being freed step by step.
 create table ${t.pause} (
   what    text    not null,
   name    text    not null,
-  is_over integer not null,
+  is_resumed integer not null,
   primary key (what, name)
 ) strict, without rowid;
 
@@ -167,10 +167,10 @@ create table ${t.worker} (
   seen_at real not null
 ) strict, without rowid;
 
-create table ${t.audit} (seq integer primary key, at real not null, who text not null, why text not null, what text not null) strict;
+create table ${t.action_log} (seq integer primary key, at real not null, who text not null, why text not null, what text not null) strict;
 
--- What other processes are told: an inbox that has news (kind i), a published message (kind p). Kept for a minute.
-create table ${t.signal} (
+-- For other processes: a notification of an inbox (kind i), a published message (kind p). Kept for a minute.
+create table ${t.notification} (
   seq    integer primary key autoincrement,
   at     real not null,
   sender text not null,
@@ -206,20 +206,20 @@ create table ${t.dead_letter} (
 
 create table ${t.setting} (name text primary key, value text not null) strict, without rowid;
 
-create table ${t.kv} (key text primary key, value text not null, gone_at real) strict, without rowid;
-create index ${t.named('kv_gone')} on ${t.kv} (gone_at) where gone_at is not null;
+create table ${t.store} (key text primary key, value text not null, keep_until real) strict, without rowid;
+create index ${t.named('store_keep_until')} on ${t.store} (keep_until) where keep_until is not null;
 `
 
 /**
- * What people ask for: how workers are set up, what ended lately, what failed alike, what was lost. The first index grows with
+ * For operators: the settings of workers, what ended lately, what failed alike, what is stuck. The first index grows with
  * every end, at its right edge only; the second holds what died of a failure; the third is empty where all is sound.
  */
 const second = (t: Tables): string => `
 alter table ${t.worker} add column settings text;  -- JSON
 create index ${t.named('item_ended')} on ${t.item} (end_at, state, queue, type) where end_at is not null;
-create index ${t.named('item_failures')} on ${t.item} (fingerprint, class, type, end_at, gone_at)
+create index ${t.named('item_failures')} on ${t.item} (fingerprint, class, type, end_at, keep_until)
   where state = 6 and fingerprint is not null;
-create index ${t.named('item_stray')} on ${t.item} (seq)
+create index ${t.named('item_stuck')} on ${t.item} (seq)
   where (state = 4 and lease_until is null) or (state in (1, 2, 3) and wake_at is null and hold_by is null);
 `
 

@@ -1,4 +1,4 @@
-import { LISTED_ERROR_CHARACTERS } from '../../core/error-text.js'
+import { LISTED_ERROR_CHARACTERS } from '../../core/text/error-text.js'
 import type { SqliteDatabase, SqliteValue } from '../../drivers/sqlite/database.js'
 import type { Tables } from './tables.js'
 
@@ -6,10 +6,10 @@ import type { Tables } from './tables.js'
 export type ItemRow = readonly [
   seq: number,
   token: string | null,
-  settledBy: string | null,
+  settledToken: string | null,
   state: number,
   flags: number,
-  goneAt: number | null,
+  keepUntil: number | null,
   waiter: string | null,
   queue: string,
 ]
@@ -20,11 +20,11 @@ export type GroupRow = readonly [
   final: number,
   version: number,
   isWatched: number,
-  goneAt: number | null,
-  aloneSeq: number | null,
+  keepUntil: number | null,
+  singleSeq: number | null,
 ]
 
-export type GateRow = readonly [holds: string, need: number, left: number, of: 'done' | 'success']
+export type GateRow = readonly [heldId: string, need: number, remaining: number, of: 'done' | 'success']
 
 export type ReadyRow = readonly [
   seq: number,
@@ -72,7 +72,7 @@ export type ViewRow = readonly [
   progress: string | null,
   lapses: number,
   crashes: number,
-  goneAt: number | null,
+  keepUntil: number | null,
   fingerprint: string | null,
   cancelled: string | null,
   isRunning: number,
@@ -94,16 +94,16 @@ export type MessageRow = readonly [seq: number, body: string, delivery: number]
 
 export type Statements = ReturnType<typeof prepareStatements>
 
-/** So much of what others have left is read in one look; a full page is followed by another. */
-export const SIGNALS_AT_ONCE = 1_000
+/** Notifications of other processes are read in pages of this size; a full page is followed by another. */
+export const NOTIFICATIONS_PER_READ = 1_000
 
 const READY =
-  'seq, id, type, group_id, priority, attempt, queue_at, start_at, input, rest, waiter, fence, lapses, crashes, deliveries, ' +
+  'seq, id, type, group_id, priority, attempt, queue_at, start_at, input, envelope_rest, waiter, fence, lapses, crashes, deliveries, ' +
   'gate_met, flags, cancelled'
 
 const VIEW =
-  'id, type, group_id, queue_at, start_at, attempt, priority, waiter, rest, queue, state, due_at, hold_by, hold_key, worker, ' +
-  'lease_until, run_at, ending, class, outcome, end_at, progress, lapses, crashes, gone_at, fingerprint, cancelled, is_running'
+  'id, type, group_id, queue_at, start_at, attempt, priority, waiter, envelope_rest, queue, state, due_at, hold_by, hold_key, worker, ' +
+  'lease_until, run_at, ending, class, outcome, end_at, progress, lapses, crashes, keep_until, fingerprint, cancelled, is_running'
 
 /**
  * The same for lists: neither result nor progress is read, and of an error only what a list shows. A column behind a long text
@@ -123,30 +123,30 @@ const SUMMARY = VIEW.replace(
 export const statementTexts = (t: Tables) => ({
   // ── items ──
   /** By the unique index on id. */
-  itemRow: `select seq, token, settled_by, state, flags, gone_at, waiter, queue from ${t.item} where id = ?`,
+  itemRow: `select seq, token, settled_token, state, flags, keep_until, waiter, queue from ${t.item} where id = ?`,
   insertItem: `
-    insert into ${t.item} (id, queue, type, group_id, priority, attempt, queue_at, start_at, input, rest, waiter,
+    insert into ${t.item} (id, queue, type, group_id, priority, attempt, queue_at, start_at, input, envelope_rest, waiter,
                       state, due_at, wake_at, hold_by, hold_key, flags, token, lease_until, worker, run_at, fence, deliveries, deadline)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     on conflict (id) do nothing`,
   /** By seq, as the others that change one item. */
   endItem: `
-    update ${t.item} set state = ?, ending = ?, class = ?, outcome = ?, end_at = ?, gone_at = ?, settled_by = coalesce(token, settled_by),
+    update ${t.item} set state = ?, ending = ?, class = ?, outcome = ?, end_at = ?, keep_until = ?, settled_token = coalesce(token, settled_token),
                     fingerprint = coalesce(?, fingerprint),
                     token = null, lease_until = null, worker = null, due_at = null, wake_at = null,
                     hold_by = null, hold_key = null, cancelled = null,
                     group_value = ?, group_final = ?, group_version = ?
     where seq = ?`,
   /** The same for a run that succeeded: its attempt is folded in. */
-  finishItem: `
-    update ${t.item} set state = 5, ending = ?, class = null, outcome = ?, end_at = ?, gone_at = ?, settled_by = coalesce(token, settled_by),
+  completeItem: `
+    update ${t.item} set state = 5, ending = ?, class = null, outcome = ?, end_at = ?, keep_until = ?, settled_token = coalesce(token, settled_token),
                     token = null, lease_until = null, worker = null, due_at = null, wake_at = null,
                     hold_by = null, hold_key = null, cancelled = null,
                     group_value = ?, group_final = ?, group_version = ?,
-                    run_at = coalesce(run_at, ?), ran_attempt = ?, ran_from = ?, ran_to = ?, ran_by = ?, fingerprint = null
+                    run_at = coalesce(run_at, ?), run_attempt = ?, run_started_at = ?, run_ended_at = ?, run_worker = ?, fingerprint = null
     where seq = ?`,
   retryItem: `
-    update ${t.item} set state = ?, wake_at = ?, attempt = ?, due_at = ?, start_at = ?, deliveries = 0, settled_by = coalesce(token, settled_by),
+    update ${t.item} set state = ?, wake_at = ?, attempt = ?, due_at = ?, start_at = ?, deliveries = 0, settled_token = coalesce(token, settled_token),
                     token = null, lease_until = null, worker = null, run_at = null, hold_by = null, hold_key = null
     where seq = ?`,
   /**
@@ -158,32 +158,32 @@ export const statementTexts = (t: Tables) => ({
                     wake_at = case when due_at > max(?, coalesce(run_at, 0)) then due_at end,
                     hold_by = case when due_at > max(?, coalesce(run_at, 0)) then ? end,
                     hold_key = case when due_at > max(?, coalesce(run_at, 0)) then ? end,
-                    due_at = coalesce(due_at, ?), settled_by = coalesce(token, settled_by), token = null,
+                    due_at = coalesce(due_at, ?), settled_token = coalesce(token, settled_token), token = null,
                     lease_until = null, worker = null, run_at = null
     where seq = ? returning due_at, state`,
   /** A delay of nothing is a new due time all the same: the end of the line. */
   releaseNow: `
-    update ${t.item} set state = 0, wake_at = null, settled_by = coalesce(token, settled_by), token = null, lease_until = null, worker = null,
+    update ${t.item} set state = 0, wake_at = null, settled_token = coalesce(token, settled_token), token = null, lease_until = null, worker = null,
                     run_at = null, hold_by = null, hold_key = null, due_at = ?
     where seq = ?`,
   releaseLater: `
     update ${t.item} set state = case when ? then 3 when attempt > 1 then 2 else 1 end, due_at = ?, wake_at = ?,
-                    hold_by = ?, hold_key = ?, settled_by = coalesce(token, settled_by), token = null, lease_until = null, worker = null,
+                    hold_by = ?, hold_key = ?, settled_token = coalesce(token, settled_token), token = null, lease_until = null, worker = null,
                     run_at = null
     where seq = ? returning state`,
   /** Its fingerprint stays until its next run has ended: those that failed alike are found together also once they are redriven. */
-  reopenItem: `
-    update ${t.item} set seq = ?, state = ?, due_at = ?, wake_at = ?, start_at = ?, queue_at = ?, attempt = 1, rest = ?, deadline = ?,
+  redriveItem: `
+    update ${t.item} set seq = ?, state = ?, due_at = ?, wake_at = ?, start_at = ?, queue_at = ?, attempt = 1, envelope_rest = ?, deadline = ?,
                     flags = flags & ~3, hold_by = null, hold_key = null, gate_met = null, token = null, lease_until = null,
                     worker = null, run_at = null, lapses = 0, crashes = 0, deliveries = 0, cancelled = null, progress = null,
-                    ending = null, class = null, outcome = null, end_at = null, gone_at = null,
-                    ran_attempt = null, ran_from = null, ran_to = null, ran_by = null
+                    ending = null, class = null, outcome = null, end_at = null, keep_until = null,
+                    run_attempt = null, run_started_at = null, run_ended_at = null, run_worker = null
     where seq = ?`,
   /** What a redrive has to know: the rest of the envelope, and a run that was folded in. */
-  reopenRow: `
-    select rest, ran_attempt, ran_from, ran_to, ran_by, waiter, type, group_id, priority from ${t.item} where seq = ?`,
+  redriveRow: `
+    select envelope_rest, run_attempt, run_started_at, run_ended_at, run_worker, waiter, type, group_id, priority from ${t.item} where seq = ?`,
   nextSeq: `select coalesce(max(seq), 0) + 1 from ${t.item}`,
-  /** Somebody else than its holder decides about it: the lease settles nothing, and is not known by its token. */
+  /** A settlement without its lease decides about it: the lease settles nothing, and its token is dropped. */
   dropToken: `update ${t.item} set token = null where seq = ?`,
   cancelItem: `update ${t.item} set cancelled = ? where seq = ? and state = 4 returning worker`,
   setFlags: `update ${t.item} set flags = flags | ? where seq = ?`,
@@ -212,27 +212,27 @@ export const statementTexts = (t: Tables) => ({
   deleteAttempts: `delete from ${t.attempt} where item = ?`,
   attempts: `
     select attempt, started_at, ended_at, worker, class, rule, error, fingerprint from ${t.attempt} where item = ? order by n`,
-  foldedAttempt: `select ran_attempt, ran_from, ran_to, ran_by from ${t.item} where seq = ? and ran_attempt is not null`,
+  foldedAttempt: `select run_attempt, run_started_at, run_ended_at, run_worker from ${t.item} where seq = ? and run_attempt is not null`,
 
   // ── groups ──
   /** By the primary key. */
   group: `
-    select open, value, final, version, is_watched, gone_at, null from ${t.item_group}
-    where id = ? and (gone_at is null or gone_at > ?)`,
-  /** The group of a root that is alone in it: by the unique index on id. */
-  alone: `
-    select state < 5, group_value, group_final, group_version, waiter is not null or flags & 8, gone_at, seq
-    from ${t.item} where id = ? and flags & 4 and (gone_at is null or gone_at > ?)`,
+    select open, value, final, version, is_watched, keep_until, null from ${t.item_group}
+    where id = ? and (keep_until is null or keep_until > ?)`,
+  /** The group whose only member is its root: by the unique index on id. */
+  single: `
+    select state < 5, group_value, group_final, group_version, waiter is not null or flags & 8, keep_until, seq
+    from ${t.item} where id = ? and flags & 4 and (keep_until is null or keep_until > ?)`,
   /** The same two without the value: by the primary key, and by the unique index on id. */
-  openOfGroup: `select open from ${t.item_group} where id = ? and (gone_at is null or gone_at > ?)`,
-  openOfAlone: `select state < 5 from ${t.item} where id = ? and flags & 4 and (gone_at is null or gone_at > ?)`,
+  openOfGroup: `select open from ${t.item_group} where id = ? and (keep_until is null or keep_until > ?)`,
+  openOfSingle: `select state < 5 from ${t.item} where id = ? and flags & 4 and (keep_until is null or keep_until > ?)`,
   joined: `
     update ${t.item} set flags = flags & ~4, group_value = null, group_final = 0, group_version = 0 where seq = ?`,
   putGroup: `
-    insert into ${t.item_group} (id, open, value, final, version, is_watched, gone_at) values (?, ?, ?, ?, ?, ?, ?)
+    insert into ${t.item_group} (id, open, value, final, version, is_watched, keep_until) values (?, ?, ?, ?, ?, ?, ?)
     on conflict (id) do update set open = excluded.open, value = excluded.value, final = excluded.final,
-      version = excluded.version, is_watched = excluded.is_watched, gone_at = excluded.gone_at`,
-  watchGroup: `update ${t.item_group} set is_watched = 1 where id = ? and gone_at is null`,
+      version = excluded.version, is_watched = excluded.is_watched, keep_until = excluded.keep_until`,
+  watchGroup: `update ${t.item_group} set is_watched = 1 where id = ? and keep_until is null`,
 
   // ── watchers: by the primary key ──
   addWatcher: `insert or ignore into ${t.watcher} (kind, id, inbox) values (?, ?, ?)`,
@@ -240,13 +240,13 @@ export const statementTexts = (t: Tables) => ({
   deleteWatchers: `delete from ${t.watcher} where kind = ? and id = ?`,
 
   // ── gates ──
-  gate: `select holds, need, left, of from ${t.gate} where key = ?`,
+  gate: `select held_id, need, remaining, condition from ${t.gate} where key = ?`,
   putGate: `
-    insert into ${t.gate} (key, holds, need, left, of) values (?, ?, ?, ?, ?)
-    on conflict (key) do update set need = excluded.need, left = excluded.left`,
+    insert into ${t.gate} (key, held_id, need, remaining, condition) values (?, ?, ?, ?, ?)
+    on conflict (key) do update set need = excluded.need, remaining = excluded.remaining`,
   deleteGate: `delete from ${t.gate} where key = ?`,
-  /** By gate_holds. */
-  gatesHolding: `select key from ${t.gate} where holds = ?`,
+  /** By gate_held_id. */
+  gatesHolding: `select key from ${t.gate} where held_id = ?`,
   anyMember: `select exists (select 1 from ${t.gate_member})`,
   addMember: `insert or ignore into ${t.gate_member} (gate, member) values (?, ?)`,
   /** By gate_member_member. */
@@ -265,9 +265,9 @@ export const statementTexts = (t: Tables) => ({
     update ${t.item} set state = 0, lapses = lapses + 1, crashes = crashes + is_running,
                     token = null, lease_until = null, worker = null, run_at = null
     where seq in (select seq from ${t.item} where queue = ? and state = 4 and lease_until <= ? order by lease_until limit +?)`,
-  /** By item_later. */
+  /** By item_delayed. */
   due: `select seq, flags from ${t.item} where queue = ? and wake_at <= ? order by wake_at limit +?`,
-  /** By item_later: the same rows. A hold ends with its time. */
+  /** By item_delayed: the same rows. A hold ends with its time. */
   promote: `
     update ${t.item} set state = 0, wake_at = null, hold_by = null, hold_key = null
     where seq in (select seq from ${t.item} where queue = ? and wake_at <= ? order by wake_at limit +?)`,
@@ -295,12 +295,12 @@ export const statementTexts = (t: Tables) => ({
     update ${t.item} set state = 4, token = ? || seq, lease_until = ?, worker = ?, run_at = ?, is_running = 0, fence = fence + 1,
                     deliveries = deliveries + 1
     where seq in (select value from json_each(?))`,
-  /** By item_ready and item_later. */
+  /** By item_ready and item_delayed. */
   anyReady: `
     select exists (select 1 from ${t.item} where queue = ? and state = 0)
         or exists (select 1 from ${t.item} where queue = ? and wake_at <= ?)
         or exists (select 1 from ${t.message} where queue = ? and token is null)`,
-  /** By item_listed, item_later and message_ready. */
+  /** By item_listed, item_delayed and message_ready. */
   anyReadyOf: `
     select exists (select 1 from ${t.item} where state = 0 and queue = ? and type in (select value from json_each(?)))
         or exists (select 1 from ${t.item} where queue = ? and wake_at <= ?)
@@ -312,12 +312,12 @@ export const statementTexts = (t: Tables) => ({
   heldRow: `select seq, cancelled from ${t.item} where id = ? and token = ?`,
 
   // ── pauses ──
-  pauses: `select what, name, is_over from ${t.pause}`,
+  pauses: `select what, name, is_resumed from ${t.pause}`,
   putPause: `
-    insert into ${t.pause} (what, name, is_over) values (?, ?, 0) on conflict (what, name) do update set is_over = 0`,
-  endPause: `update ${t.pause} set is_over = 1 where what = ? and name = ? and is_over = 0`,
+    insert into ${t.pause} (what, name, is_resumed) values (?, ?, 0) on conflict (what, name) do update set is_resumed = 0`,
+  endPause: `update ${t.pause} set is_resumed = 1 where what = ? and name = ? and is_resumed = 0`,
   deletePause: `delete from ${t.pause} where what = ? and name = ?`,
-  setAside: `update ${t.item} set state = 3, hold_by = 'pause', hold_key = ? where seq = ?`,
+  holdPaused: `update ${t.item} set state = 3, hold_by = 'pause', hold_key = ? where seq = ?`,
   /** By item_paused. */
   paused: `select seq, flags from ${t.item} where hold_by = 'pause' and hold_key = ? limit +?`,
   /** By item_paused: the same rows. */
@@ -338,18 +338,18 @@ export const statementTexts = (t: Tables) => ({
       queues = excluded.queues, settings = excluded.settings, seen_at = excluded.seen_at`,
   dropWorker: `delete from ${t.worker} where id = ?`,
   workers: `select id, host, version, types, queues, settings, seen_at from ${t.worker} where seen_at > ?`,
-  log: `select at, who, why, what from ${t.audit} order by seq desc limit +?`,
-  addAudit: `insert into ${t.audit} (at, who, why, what) values (?, ?, ?, ?)`,
+  log: `select at, who, why, what from ${t.action_log} order by seq desc limit +?`,
+  addAction: `insert into ${t.action_log} (at, who, why, what) values (?, ?, ?, ?)`,
 
-  // ── signals ──
-  addSignal: `insert into ${t.signal} (at, sender, kind, name, body) values (?, ?, ?, ?, ?)`,
-  lastSignal: `select coalesce(max(seq), 0) from ${t.signal}`,
+  // ── notifications ──
+  addNotification: `insert into ${t.notification} (at, sender, kind, name, body) values (?, ?, ?, ?, ?)`,
+  lastNotification: `select coalesce(max(seq), 0) from ${t.notification}`,
   /** By seq. */
-  signals: `select seq, kind, name, body from ${t.signal} where seq > ? and sender <> ? order by seq limit ${SIGNALS_AT_ONCE}`,
+  notifications: `select seq, kind, name, body from ${t.notification} where seq > ? and sender <> ? order by seq limit ${NOTIFICATIONS_PER_READ}`,
 
   // ── reading ──
   view: `select ${VIEW} from ${t.item} where id = ?`,
-  input: `select input, gone_at from ${t.item} where id = ?`,
+  input: `select input, keep_until from ${t.item} where id = ?`,
   summary: `select ${SUMMARY} from ${t.item} where id = ?`,
   summaryBySeq: `select ${SUMMARY} from ${t.item} where seq = ?`,
   /** By item_listed, one type of a queue after the other. (queue, type) > (?, ?) would walk over every item of the queue. */
@@ -375,21 +375,21 @@ export const statementTexts = (t: Tables) => ({
   rootOfGroup: `select seq from ${t.item} where id = ? and group_id = ?`,
   /** By item_listed, which has all that is asked for. */
   counts: `select state, queue, type, count(*) from ${t.item} group by state, queue, type`,
-  /** By item_gone: what is over and not yet swept. */
+  /** By item_keep_until: what is over and not yet swept. */
   goneCounts: `
-    select state, queue, type, count(*) from ${t.item} indexed by ${t.named('item_gone')}
-    where gone_at <= ? group by state, queue, type`,
+    select state, queue, type, count(*) from ${t.item} indexed by ${t.named('item_keep_until')}
+    where keep_until <= ? group by state, queue, type`,
   /** By item_ended, which has all that is asked for. */
   ended: `
     select queue, type, state, count(*) from ${t.item} indexed by ${t.named('item_ended')}
     where end_at > ? and state in (5, 6) group by queue, type, state`,
-  /** By item_gone: of those, what is over and not yet swept. */
+  /** By item_keep_until: of those, what is over and not yet swept. */
   goneEnded: `
-    select queue, type, state, count(*) from ${t.item} indexed by ${t.named('item_gone')}
-    where gone_at <= ? and end_at > ? and state in (5, 6) group by queue, type, state`,
+    select queue, type, state, count(*) from ${t.item} indexed by ${t.named('item_keep_until')}
+    where keep_until <= ? and end_at > ? and state in (5, 6) group by queue, type, state`,
   /** By item_ready, one priority after the other. */
   priorityBelow: `select max(priority) from ${t.item} where queue = ? and state = 0 and priority < ?`,
-  /** By item_ready, from the first that is due on: of a queue with one type, the first it looks at. */
+  /** By item_ready, from the first that is due on: of a queue with one type, the first row. */
   oldestDue: `
     select due_at from ${t.item} indexed by ${t.named('item_ready')}
     where queue = ? and state = 0 and priority = ? and type = ? order by due_at, seq limit 1`,
@@ -398,7 +398,7 @@ export const statementTexts = (t: Tables) => ({
     select fingerprint, class, type, sum(dead), sum(retrying), min(first_at), max(last_at) from (
       select fingerprint, class, type, count(*) as dead, 0 as retrying, min(end_at) as first_at, max(end_at) as last_at
       from ${t.item} indexed by ${t.named('item_failures')}
-      where state = 6 and fingerprint is not null and gone_at > ? group by fingerprint, class, type
+      where state = 6 and fingerprint is not null and keep_until > ? group by fingerprint, class, type
       union all
       select i.fingerprint, a.class, i.type, 0, count(*), min(a.ended_at), max(a.ended_at)
       from ${t.item} i indexed by ${t.named('item_listed')}
@@ -410,34 +410,34 @@ export const statementTexts = (t: Tables) => ({
   deadSample: `
     select id, substr(outcome, 1, ${LISTED_ERROR_CHARACTERS + 1}), end_at from ${t.item} where seq = (
       select seq from ${t.item} indexed by ${t.named('item_failures')}
-      where state = 6 and fingerprint = ? and class is ? and type = ? and gone_at > ? order by end_at desc limit 1)`,
+      where state = 6 and fingerprint = ? and class is ? and type = ? and keep_until > ? order by end_at desc limit 1)`,
   /** By item_fingerprint. */
   retryingSample: `
     select i.id, substr(a.error, 1, ${LISTED_ERROR_CHARACTERS + 1}), a.ended_at from ${t.item} i indexed by ${t.named('item_fingerprint')}
     join ${t.attempt} a on a.item = i.seq and a.n = (select max(n) from ${t.attempt} l where l.item = i.seq)
     where i.fingerprint = ? and i.state = 2 and a.class is ? and i.type = ? order by a.ended_at desc limit 1`,
-  /** By item_stray. */
-  strays: `
-    select ${SUMMARY}, seq from ${t.item} indexed by ${t.named('item_stray')}
+  /** By item_stuck. */
+  stuckItems: `
+    select ${SUMMARY}, seq from ${t.item} indexed by ${t.named('item_stuck')}
     where ((state = 4 and lease_until is null) or (state in (1, 2, 3) and wake_at is null and hold_by is null))
       and seq < ? order by seq desc limit +?`,
-  /** By item_gone. */
-  anyGone: `select exists (select 1 from ${t.item} where gone_at <= ?)`,
-  /** By item_later, one queue after the other. */
+  /** By item_keep_until. */
+  anyGone: `select exists (select 1 from ${t.item} where keep_until <= ?)`,
+  /** By item_delayed, one queue after the other. */
   queueWithDue: `select queue from ${t.item} where wake_at is not null and queue > ? order by queue limit 1`,
 
   // ── sweeping ──
-  /** By item_gone. */
-  goneItems: `select seq, id, flags from ${t.item} where gone_at <= ? limit +?`,
-  /** By item_group_gone. */
-  goneGroups: `select id, is_watched from ${t.item_group} where gone_at <= ? limit +?`,
+  /** By item_keep_until. */
+  goneItems: `select seq, id, flags from ${t.item} where keep_until <= ? limit +?`,
+  /** By item_group_keep_until. */
+  goneGroups: `select id, is_watched from ${t.item_group} where keep_until <= ? limit +?`,
   deleteGroup: `delete from ${t.item_group} where id = ?`,
-  /** By kv_gone. */
-  sweepKeys: `delete from ${t.kv} where key in (select key from ${t.kv} where gone_at <= ? limit +?)`,
-  sweepSignals: `
-    delete from ${t.signal} where at <= ? and seq in (select seq from ${t.signal} order by seq limit +?)`,
+  /** By store_keep_until. */
+  sweepKeys: `delete from ${t.store} where key in (select key from ${t.store} where keep_until <= ? limit +?)`,
+  sweepNotifications: `
+    delete from ${t.notification} where at <= ? and seq in (select seq from ${t.notification} order by seq limit +?)`,
   sweepWorkers: `delete from ${t.worker} where seen_at <= ?`,
-  sweepAudit: `delete from ${t.audit} where seq <= (select max(seq) from ${t.audit}) - ?`,
+  sweepActions: `delete from ${t.action_log} where seq <= (select max(seq) from ${t.action_log}) - ?`,
   sweepDeadLetters: `
     delete from ${t.dead_letter} where at <= ? and seq in (select seq from ${t.dead_letter} order by seq limit +?)`,
 
@@ -470,26 +470,26 @@ export const statementTexts = (t: Tables) => ({
     select seq, body, due_at from ${t.message} where queue = ? and token is null order by priority desc, due_at, seq limit +?`,
   deleteMessage: `delete from ${t.message} where seq = ?`,
 
-  // ── what is true of the whole file ──
+  // ── settings of the whole file ──
   mode: `select value from ${t.setting} where name = 'mode'`,
-  sayMode: `insert into ${t.setting} (name, value) values ('mode', ?) on conflict do nothing`,
+  setMode: `insert into ${t.setting} (name, value) values ('mode', ?) on conflict do nothing`,
   boot: `select value from ${t.setting} where name = 'boot'`,
-  sayBoot: `insert into ${t.setting} (name, value) values ('boot', ?) on conflict do update set value = excluded.value`,
+  setBoot: `insert into ${t.setting} (name, value) values ('boot', ?) on conflict do update set value = excluded.value`,
   endItemLeases: `update ${t.item} set lease_until = ? where state = 4 and lease_until is not null`,
   endMessageLeases: `update ${t.message} set lease_until = ? where token is not null`,
 
   // ── the store port: by the primary key ──
-  get: `select value, gone_at from ${t.kv} where key = ? and (gone_at is null or gone_at > ?)`,
+  get: `select value, keep_until from ${t.store} where key = ? and (keep_until is null or keep_until > ?)`,
   set: `
-    insert into ${t.kv} (key, value, gone_at) values (?, ?, ?)
-    on conflict (key) do update set value = excluded.value, gone_at = excluded.gone_at`,
-  remove: `delete from ${t.kv} where key = ?`,
+    insert into ${t.store} (key, value, keep_until) values (?, ?, ?)
+    on conflict (key) do update set value = excluded.value, keep_until = excluded.keep_until`,
+  remove: `delete from ${t.store} where key = ?`,
 })
 
 /** What each statement gives back, by name; a statement that gives nothing is only run. */
 interface Rows {
   itemRow: ItemRow
-  reopenRow: readonly [
+  redriveRow: readonly [
     rest: string | null,
     attempt: number | null,
     from: number,
@@ -509,7 +509,7 @@ interface Rows {
   attempts: AttemptRow
   foldedAttempt: readonly [number, number, number, string]
   group: GroupRow
-  alone: GroupRow
+  single: GroupRow
   watchers: readonly [string]
   gate: GateRow
   gatesHolding: readonly [string]
@@ -520,7 +520,7 @@ interface Rows {
   paused: readonly [seq: number, flags: number]
   log: readonly [at: number, who: string, why: string, what: string]
   membersOf: readonly [string]
-  input: readonly [input: string, goneAt: number | null]
+  input: readonly [input: string, keepUntil: number | null]
   ready: ReadyRow
   anyReady: readonly [number]
   headType: readonly [string]
@@ -532,7 +532,7 @@ interface Rows {
   anyDue: readonly [number]
   nextDue: readonly [number | null]
   heldRow: readonly [number, string | null]
-  pauses: readonly [what: 'queue' | 'type', name: string, isOver: number]
+  pauses: readonly [what: 'queue' | 'type', name: string, isResumed: number]
   pausedQueues: readonly [string]
   schedule: readonly [nextAt: number, spec: string]
   schedules: readonly [name: string, nextAt: number, spec: string]
@@ -545,13 +545,13 @@ interface Rows {
     settings: string | null,
     seenAt: number,
   ]
-  lastSignal: readonly [number]
-  signals: readonly [seq: number, kind: string, name: string, body: string]
+  lastNotification: readonly [number]
+  notifications: readonly [seq: number, kind: string, name: string, body: string]
   view: ViewRow
   summary: ViewRow
   summaryBySeq: ViewRow
   openOfGroup: readonly [number]
-  openOfAlone: readonly [number]
+  openOfSingle: readonly [number]
   nextType: readonly [queue: string, type: string]
   nextQueue: readonly [queue: string, type: string]
   listed: readonly [number]
@@ -577,7 +577,7 @@ interface Rows {
   ]
   deadSample: readonly [id: string, error: string | null, at: number]
   retryingSample: readonly [id: string, error: string | null, at: number]
-  strays: readonly [...ViewRow, seq: number]
+  stuckItems: readonly [...ViewRow, seq: number]
   anyGone: readonly [number]
   queueWithDue: readonly [string]
   goneItems: readonly [seq: number, id: string, flags: number]
@@ -588,7 +588,7 @@ interface Rows {
   foreignBodies: readonly [seq: number, body: string, dueAt: number]
   mode: readonly [string]
   boot: readonly [string]
-  get: readonly [value: string, goneAt: number | null]
+  get: readonly [value: string, keepUntil: number | null]
 }
 
 type Texts = ReturnType<typeof statementTexts>
@@ -601,7 +601,7 @@ export function prepareStatements(db: SqliteDatabase, t: Tables) {
   const named = Object.fromEntries(all) as {
     readonly [K in keyof Texts]: ReturnType<typeof db.prepare<readonly SqliteValue[], RowOf<K>>>
   }
-  // Of counts there is one for each set of filters: prepared when somebody asks with those.
+  // There is one count for each set of filters, prepared at its first use.
   const counts = new Map<string, ReturnType<typeof db.prepare<readonly SqliteValue[], readonly [number]>>>()
   const count = (text: string, values: readonly SqliteValue[]): number => {
     const known = counts.get(text) ?? db.prepare<readonly SqliteValue[], readonly [number]>(text)

@@ -1,6 +1,6 @@
-import type { Status } from '../../ports/item.js'
+import type { ItemStatus } from '../../ports/item.js'
 
-/** The column `state`: the position of the word in `ITEM_STATE_WORDS`, so that it says what people are told. */
+/** The column `state`: the position in `ITEM_STATES`. */
 export const WAITING = 0
 export const SCHEDULED = 1
 export const RETRYING = 2
@@ -10,14 +10,23 @@ export const COMPLETED = 5
 export const DEAD = 6
 export const CANCELLED = 7
 
-const STATUSES: readonly Status[] = ['pending', 'pending', 'pending', 'pending', 'running', 'success', 'dead', 'dead']
+const STATUSES: readonly ItemStatus[] = [
+  'pending',
+  'pending',
+  'pending',
+  'pending',
+  'running',
+  'completed',
+  'dead',
+  'dead',
+]
 
-export const statusOf = (state: number): Status => STATUSES[state] ?? 'pending'
+export const statusOf = (state: number): ItemStatus => STATUSES[state] ?? 'pending'
 
 /** The column `flags`. */
 export const GATED = 1
 export const HAS_GATE = 2
-export const ALONE = 4
+export const SINGLE = 4
 export const WATCHED = 8
 export const HAS_TAGS = 16
 export const HAS_ATTEMPTS = 32

@@ -1,5 +1,5 @@
 import { OptionTypeError } from '../../core/options.js'
-import { isWellFormed } from '../../core/well-formed.js'
+import { isWellFormed } from '../../core/text/well-formed.js'
 
 /** The longest prefix: an index's name begins with it too. */
 const MAX_PREFIX = 500
@@ -15,11 +15,11 @@ const NAMES = [
   'pause',
   'schedule',
   'worker',
-  'audit',
-  'signal',
+  'action_log',
+  'notification',
   'message',
   'dead_letter',
-  'kv',
+  'store',
   'setting',
 ] as const
 

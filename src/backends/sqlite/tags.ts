@@ -1,4 +1,4 @@
-import type { At } from '../../core/time.js'
+import type { At } from '../../core/time/time.js'
 import type { Statements } from './sql.js'
 import { HAS_TAGS, WAITING } from './states.js'
 

@@ -1,14 +1,14 @@
 import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
-import { targetText } from '../input/filters.js'
+import { selectorText } from '../input/filters.js'
 import { countText } from '../terminal/bar.js'
 import type { Cell } from '../terminal/table.js'
 import { agoText } from '../views/times.js'
 
 export const actions = defineCommand({
   name: 'actions',
-  summary: 'bulk actions and how far they have come, the newest first',
-  examples: [['millrace actions', 'which is unfinished? then: millrace proceed <action>']],
+  summary: 'bulk actions and their progress, newest first',
+  examples: [['millrace actions', 'find an unfinished one, then: millrace continue <action>']],
   async run({ io, screen, isJson, ops: open }) {
     const ops = await open()
     const found = await ops.actions()
@@ -37,7 +37,7 @@ export const actions = defineCommand({
           countText(one.total),
           agoText(one.startedAt, io.clock.now()),
           one.who,
-          targetText(one.target),
+          selectorText(one.target),
           one.because ?? one.why,
         ]),
       )

@@ -1,4 +1,4 @@
-import { BY_FLAGS, byOf, watched } from '../bulk.js'
+import { ACTOR_FLAGS, actorOf, watched } from '../bulk.js'
 import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
 import { wrap } from '../screen.js'
@@ -9,27 +9,27 @@ import { renderReasons } from '../views/reasons.js'
 
 export const audit = defineCommand({
   name: 'audit',
-  summary: 'find unfinished items that nothing would ever finish, and mend them with --repair',
+  summary: 'find unfinished items that would never finish, and repair them with --repair',
   about: [
-    'Every unfinished item has a live lease, a due time, or a blocker that itself can finish. Whatever breaks that is listed with its repair. Ends with 0 if nothing is left to repair, with 1 otherwise.',
+    'Every unfinished item should have a live lease, a due time, or a blocker that can itself finish. Each item without one is listed with its repair. Exits with 0 if nothing is left to repair, with 1 otherwise.',
   ],
   flags: {
-    repair: { kind: 'switch', about: 'mend what can be mended, and log it' },
-    thorough: { kind: 'switch', about: 'look at all that has ended, too, for groups that never closed' },
-    ...BY_FLAGS,
+    repair: { kind: 'switch', about: 'repair what can be repaired, and log it' },
+    thorough: { kind: 'switch', about: 'check all ended items, too, for groups that never closed' },
+    ...ACTOR_FLAGS,
   },
   examples: [
-    ['millrace audit', 'is anything stuck for ever?'],
-    ['millrace audit --repair --why "after the restore"', 'mend it'],
+    ['millrace audit', 'is anything stuck forever?'],
+    ['millrace audit --repair --why "after the restore"', 'repair it'],
   ],
   async run(call) {
     const { screen, flags, isJson, typed } = call
     const ops = await call.ops()
-    const repair = flags.repair ? { repair: byOf(call) } : {}
+    const repair = flags.repair ? { repair: actorOf(call) } : {}
     const report = await watched(call, 'audit', ({ progress, signal }) =>
       ops.audit({ signal, ...repair, thorough: flags.thorough, onProgress: ({ checked }) => progress.count(checked) }),
     )
-    const { checked, found, repaired, findings, isComplete, unseen } = report
+    const { checked, found, repaired, findings, isComplete, skipped } = report
     const open = found - repaired
     if (isJson) screen.json(report)
     else {
@@ -44,20 +44,20 @@ export const audit = defineCommand({
       }
       if (found > findings.length) screen.line(`… and ${counted(found - findings.length, 'more finding')}`)
       screen.line(summary(checked, found, open))
-      if (!isComplete) screen.line('It was stopped before it had seen everything.')
-      for (const { text } of unseen) screen.lines(wrap(`Not looked at: ${clean(text)}`, screen.columns))
-      if (unseen.some(({ code }) => code === 'ended')) screen.line(`  ${typed(['audit', '--thorough'])}`)
-      const isMendable = findings.some((finding) => !finding.isRepaired && finding.canRepair)
-      if (!flags.repair && isMendable) screen.line(`Some of them can be mended: ${typed(['audit', '--repair'])}`)
+      if (!isComplete) screen.line('It was stopped before it had checked everything.')
+      for (const { text } of skipped) screen.lines(wrap(`Not checked: ${clean(text)}`, screen.columns))
+      if (skipped.some(({ code }) => code === 'ended')) screen.line(`  ${typed(['audit', '--thorough'])}`)
+      const isRepairable = findings.some((finding) => !finding.isRepaired && finding.canRepair)
+      if (!flags.repair && isRepairable) screen.line(`Some of them can be repaired: ${typed(['audit', '--repair'])}`)
     }
     return open === 0 && isComplete ? EXIT.done : EXIT.negative
   },
 })
 
 function summary(checked: number, found: number, open: number): string {
-  const looked = `Looked at ${counted(checked, 'item')}: `
-  if (found === 0) return `${looked}everything can finish.`
+  const checkedText = `Checked ${counted(checked, 'item')}: `
+  if (found === 0) return `${checkedText}everything can finish.`
   return open === 0
-    ? `${looked}${counted(found, 'finding')}, all repaired.`
-    : `${looked}${counted(open, 'finding')} to repair.`
+    ? `${checkedText}${counted(found, 'finding')}, all repaired.`
+    : `${checkedText}${counted(open, 'finding')} to repair.`
 }

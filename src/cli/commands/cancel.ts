@@ -1,12 +1,12 @@
-import { defineBulk } from '../define-bulk.js'
+import { defineBulk } from '../bulk.js'
 
 export const cancel = defineBulk({
   name: 'cancel',
   verb: 'cancel',
   past: 'Cancelled',
-  summary: 'end unfinished items as cancelled; what runs is told by its signal',
+  summary: 'end unfinished items as cancelled; running handlers are notified by their signal',
   examples: [
-    ['millrace cancel report/7 --why "not wanted any more"', 'one item'],
-    ['millrace cancel tag:import-12 --dry-run', 'how many that would be'],
+    ['millrace cancel report/7 --why "not needed any more"', 'one item'],
+    ['millrace cancel tag:import-12 --dry-run', 'count them first'],
   ],
 })

@@ -1,15 +1,19 @@
 import { defineCommand } from '../command.js'
-import { DEMO_FLAGS } from '../demo/flags.js'
+import type { Flags } from '../input/flags.js'
+
+export const DEMO_FLAGS = {
+  keep: { kind: 'switch', about: 'keep the file, and print its path' },
+} as const satisfies Flags
 
 export const demo = defineCommand({
   name: 'demo',
-  summary: 'a small story on SQLite in a temporary file: work, failures, and what to do about them',
+  summary: 'a short demonstration on a temporary SQLite file: work, failures, and how to handle them',
   about: [
-    'It needs no server and ends by itself in a few seconds. Every command that it shows is one that you can type; with --keep the file stays, so that you can.',
+    'It needs no server and ends in a few seconds. You can type every command that it shows; with --keep the file stays for that.',
   ],
   flags: DEMO_FLAGS,
   needsBackend: false,
-  examples: [['npx millrace demo', 'see what it is about']],
-  // The engine and a backend: nobody else needs to load them.
+  examples: [['npx millrace demo', 'see what Millrace does']],
+  // Loads the engine and a backend, which no other command needs.
   run: async (call) => (await import('../demo/run.js')).runDemo(call),
 })

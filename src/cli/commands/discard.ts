@@ -1,13 +1,13 @@
-import { defineBulk } from '../define-bulk.js'
+import { defineBulk } from '../bulk.js'
 
 export const discard = defineBulk({
   name: 'discard',
   verb: 'discard',
   past: 'Discarded',
   isFinal: true,
-  summary: 'remove dead items for good',
+  summary: 'remove dead items permanently',
   examples: [
     ['millrace discard charge/o-3', 'one item'],
-    ['millrace discard class:poison before:7d --yes', 'poison that has been lying for a week'],
+    ['millrace discard class:poison before:7d --yes', 'poison items that died more than a week ago'],
   ],
 })

@@ -1,9 +1,9 @@
-import { peekString } from '../../core/safe-read.js'
+import { peekString } from '../../core/text/safe-read.js'
 import type { Ops } from '../../ops/api.js'
 import { type Call, defineCommand } from '../command.js'
+import type { ServerFacts } from '../connect/connected.js'
 import { diagnose } from '../doctor/diagnose.js'
 import { EXIT } from '../exit.js'
-import type { ServerFacts } from '../reach/reached.js'
 import { counted } from '../terminal/bar.js'
 import { clean } from '../terminal/clean.js'
 import { cut, pad, widthOf } from '../terminal/width.js'
@@ -11,25 +11,25 @@ import { renderReasons } from '../views/reasons.js'
 
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'look for what is wrong with a set-up, and say what would mend it',
+  summary: 'check a setup for problems, and say how to fix them',
   about: [
-    'Connection, versions of server and storage, pending migrations, clocks of the backend and of the workers, workers of different versions, open work that nobody handles, settings that contradict each other (a lease shorter than the run timeout, retries that go on longer than results are kept), and on Redis what its settings endanger. Changes nothing. Ends with 0 if all is sound, with 1 if it found something.',
+    'Checks the connection, versions of server and storage, pending migrations, clocks of the backend and of the workers, workers of different versions, open work that no worker handles, settings that contradict each other (a lease shorter than the run timeout, retries that last longer than results are kept), and dangerous Redis settings. Changes nothing. Exits with 0 if it found no problem, with 1 otherwise.',
   ],
   examples: [
-    ['millrace doctor --backend redis://localhost:6379', 'is this set-up sound?'],
+    ['millrace doctor --backend redis://localhost:6379', 'is this setup sound?'],
     ['millrace doctor --json | jq .findings', 'for a monitor'],
   ],
-  async run({ screen, isJson, typed, reach, ops: open }) {
-    const reached = await reach()
-    const server = await reached.facts()
-    const seen = await lookAround(server, open)
+  async run({ screen, isJson, typed, connect, ops: open }) {
+    const connected = await connect()
+    const server = await connected.facts()
+    const seen = await readContents(server, open)
     const checks = diagnose({ server, ...seen })
     const findings = checks.flatMap((check) => check.findings)
     const { paint, columns } = screen
     if (isJson)
-      screen.json({ backend: reached.name, server: server.server, isSound: findings.length === 0, checks, findings })
+      screen.json({ backend: connected.name, server: server.server, isSound: findings.length === 0, checks, findings })
     else {
-      screen.line(paint('title', cut(clean(reached.name), columns)))
+      screen.line(paint('title', cut(clean(connected.name), columns)))
       const width = Math.max(...checks.map(({ name }) => widthOf(name)))
       for (const check of checks) {
         const mark = check.findings.length === 0 ? paint('good', '✓') : paint('bad', '✗')
@@ -40,14 +40,14 @@ export const doctor = defineCommand({
         }
       }
       screen.line()
-      screen.line(findings.length === 0 ? 'All is sound.' : `${counted(findings.length, 'finding')}.`)
+      screen.line(findings.length === 0 ? 'No problems found.' : `${counted(findings.length, 'finding')}.`)
     }
     return findings.length === 0 ? EXIT.done : EXIT.negative
   },
 })
 
-/** What is on the backend, where its tables are there: doctor is also for those where they are not. */
-async function lookAround(server: ServerFacts, open: Call['ops']) {
+/** The contents of the backend. Doctor must also work where the tables are missing. */
+async function readContents(server: ServerFacts, open: Call['ops']) {
   const nothing = { rows: undefined, workers: undefined, paused: { queues: [], types: [] } }
   const isWorkThere = server.storage.every(({ part, version }) => part !== 'work' || version > 0)
   if (!isWorkThere) return nothing
@@ -57,7 +57,7 @@ async function lookAround(server: ServerFacts, open: Call['ops']) {
     const { rows, workers, paused } = await ops.overview()
     return { rows, workers, paused }
   } catch (error) {
-    // The versions have told already.
+    // The check of the versions reports this.
     if (/^SCHEMA_/.test(peekString(error, 'code') ?? '')) return nothing
     throw error
   }

@@ -5,12 +5,12 @@ import { renderReasons } from '../views/reasons.js'
 
 export const explain = defineCommand({
   name: 'explain',
-  summary: 'why an item does not run, the deciding reason first, each with what would help',
+  summary: 'why an item does not run, the deciding reason first, each with a remedy',
   operands: '<id>',
   atLeast: 1,
   atMost: 1,
-  about: ['Ends with 1 if the backend knows no such item.'],
-  examples: [['millrace explain charge/o-3', 'why it is not done yet']],
+  about: ['Exits with 1 if the backend has no such item.'],
+  examples: [['millrace explain charge/o-3', 'why it has not finished']],
   async run({ screen, operands, isJson, typed, ops: open }) {
     const id = operands[0]!
     const ops = await open()

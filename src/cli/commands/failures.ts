@@ -1,5 +1,6 @@
 import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
+import { countFlag } from '../input/flags.js'
 import { countText } from '../terminal/bar.js'
 import type { Cell } from '../terminal/table.js'
 import { classCell } from '../views/states.js'
@@ -9,20 +10,13 @@ const MOST = 50
 
 export const failures = defineCommand({
   name: 'failures',
-  summary: 'dead and retrying items by what they failed of, the largest groups first',
-  about: ['Items with one fingerprint failed alike: list, redrive or discard them together by it.'],
+  summary: 'dead and retrying items grouped by failure, largest groups first',
+  about: ['Items with the same fingerprint failed the same way: list, redrive or discard them together by it.'],
   flags: {
-    limit: {
-      kind: 'number',
-      value: '<n>',
-      short: 'n',
-      min: 1,
-      isWhole: true,
-      about: 'how many groups at most; default: 50',
-    },
+    limit: countFlag('how many groups at most; default: 50', 'n'),
   },
   examples: [
-    ['millrace failures', 'what goes wrong'],
+    ['millrace failures', 'what fails, and how often'],
     ['millrace redrive fingerprint:5f3c… --canary', 'give one group another chance, carefully'],
   ],
   async run({ io, screen, flags, isJson, ops: open }) {
@@ -33,7 +27,7 @@ export const failures = defineCommand({
       return EXIT.done
     }
     if (groups.length === 0) {
-      screen.line('Nothing is dead, and nothing is retrying.')
+      screen.line('No item is dead or retrying.')
       return EXIT.done
     }
     const now = io.clock.now()

@@ -2,6 +2,7 @@ import type { Command } from '../command.js'
 import { actions } from './actions.js'
 import { audit } from './audit.js'
 import { cancel } from './cancel.js'
+import { continueAction } from './continue.js'
 import { demo } from './demo.js'
 import { discard } from './discard.js'
 import { doctor } from './doctor.js'
@@ -13,7 +14,6 @@ import { migrate } from './migrate.js'
 import { overview } from './overview.js'
 import { pause, resume } from './pause.js'
 import { preview } from './preview.js'
-import { proceed } from './proceed.js'
 import { redrive } from './redrive.js'
 import { rig } from './rig.js'
 import { runNow } from './run-now.js'
@@ -23,13 +23,13 @@ import { workers } from './workers.js'
 import { writ } from './writ.js'
 import { writs } from './writs.js'
 
-/** All commands, by what people come for. */
+/** All commands, grouped by purpose. */
 export const GROUPS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
-  ['To begin with', [demo, doctor, migrate]],
-  ['What is there', [overview, list, show, failures, workers, schedules]],
-  ['Why', [explain, preview, audit, log]],
-  ['Acting on it', [redrive, discard, cancel, runNow, pause, resume, actions, proceed]],
-  ['The guild', [writs, writ, rig]],
+  ['Getting started', [demo, doctor, migrate]],
+  ['Inspect', [overview, list, show, failures, workers, schedules]],
+  ['Diagnose', [explain, preview, audit, log]],
+  ['Act', [redrive, discard, cancel, runNow, pause, resume, actions, continueAction]],
+  ['Guild', [writs, writ, rig]],
 ]
 
 export const COMMANDS: readonly Command[] = GROUPS.flatMap(([, commands]) => commands)

@@ -1,25 +1,26 @@
 import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
 import { FILTER_FLAGS, readFilters } from '../input/filters.js'
+import { countFlag } from '../input/flags.js'
 import { ITEM_COLUMNS, itemCells } from '../views/items.js'
-import { unheardOf } from '../views/unheard-of.js'
+import { mistypedName } from '../views/unheard-of.js'
 
 const PAGE = 50
-/** So many pages without a match are passed over before somebody is asked to go on. */
+/** How many pages without a match are skipped before the command stops with a cursor. */
 const MOST_PAGES = 100
 
 export const list = defineCommand({
   name: 'list',
-  summary: 'items by state, type, queue, tag, class, fingerprint, group or time, the newest first',
+  summary: 'items by state, type, queue, tag, class, fingerprint, group or time, newest first',
   operands: '[filter …]',
   atMost: 20,
   about: [
-    'Filters are flags or words of a search: --state dead and state:dead mean the same. A state with at most one more filter is found by an index; further ones look through one page after the other. Payloads are never loaded.',
+    'Filters are flags or search words: --state dead and state:dead mean the same. A state with at most one more filter uses an index; further filters scan page by page. Payloads are never loaded.',
   ],
   flags: {
     ...FILTER_FLAGS,
-    limit: { kind: 'number', value: '<n>', short: 'n', min: 1, isWhole: true, about: 'how many at most; default: 50' },
-    cursor: { kind: 'text', value: '<cursor>', about: 'go on where the last page ended' },
+    limit: countFlag('how many at most; default: 50', 'n'),
+    cursor: { kind: 'text', value: '<cursor>', about: 'continue where the last page ended' },
   },
   examples: [
     ['millrace list state:dead type:charge', 'dead charges'],
@@ -32,7 +33,7 @@ export const list = defineCommand({
     const query = readFilters(flags, operands, io.clock.now())
     const ops = await open()
     let page = await ops.list({ ...query, limit, ...(cursor === undefined ? {} : { cursor }) })
-    // A page looks at so many items and no more: what somebody looks for may stand further back.
+    // A page scans a limited number of items: matches may come on later pages.
     for (let more = 0; more < MOST_PAGES && page.items.length === 0 && page.next !== undefined; more += 1)
       page = await ops.list({ ...query, limit, cursor: page.next })
     if (isJson) {
@@ -46,7 +47,7 @@ export const list = defineCommand({
         ITEM_COLUMNS,
         page.items.map((item) => itemCells(item, now)),
       )
-    const hint = page.items.length === 0 && page.next === undefined ? await unheardOf(ops, query) : undefined
+    const hint = page.items.length === 0 && page.next === undefined ? await mistypedName(ops, query) : undefined
     if (hint !== undefined) screen.note(hint)
     if (page.next !== undefined) screen.note(`There are more: --cursor ${page.next}`)
     return EXIT.done

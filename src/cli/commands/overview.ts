@@ -1,37 +1,32 @@
 import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
+import { countFlag } from '../input/flags.js'
 import { clean } from '../terminal/clean.js'
 import { runLive } from '../terminal/live.js'
 import { cut } from '../terminal/width.js'
-import { renderOverview } from '../views/overview.js'
+import { renderOverview } from '../views/overview-table.js'
 
 const EVERY_MS = 2_000
 const FASTEST_MS = 100
 
 export const overview = defineCommand({
   name: 'overview',
-  summary: 'what stands where, per queue and type, and who works on it',
+  summary: 'items by queue, type and state, and the workers',
   about: [
-    'With --watch it looks again every two seconds: on a terminal it draws in place until you press q or Ctrl-C; elsewhere it prints one block, or with --json one line, for each look.',
+    'With --watch it refreshes every two seconds: on a terminal it draws in place until you press q or Ctrl-C; otherwise it prints one block, or with --json one line, for each refresh.',
   ],
   flags: {
-    watch: { kind: 'switch', short: 'w', about: 'look again and again' },
-    interval: { kind: 'duration', value: '<time>', min: FASTEST_MS, about: 'how often with --watch; default: 2s' },
-    times: {
-      kind: 'number',
-      value: '<n>',
-      min: 1,
-      isWhole: true,
-      about: 'how many looks with --watch; default: until you end it',
-    },
+    watch: { kind: 'switch', short: 'w', about: 'refresh continuously' },
+    interval: { kind: 'duration', value: '<time>', min: FASTEST_MS, about: 'refresh interval of --watch; default: 2s' },
+    times: countFlag('number of refreshes with --watch; default: until you stop it'),
   },
   examples: [
-    ['millrace overview --backend sqlite:./work.db', 'one look'],
+    ['millrace overview --backend sqlite:./work.db', 'once'],
     ['millrace overview --watch --interval 500ms', 'live, twice a second'],
-    ['millrace overview --watch --json | jq .rows', 'one line of JSON for each look'],
+    ['millrace overview --watch --json | jq .rows', 'one line of JSON for each refresh'],
   ],
-  async run({ io, screen, flags, isJson, reach, ops: open }) {
-    const [{ name }, ops] = await Promise.all([reach(), open()])
+  async run({ io, screen, flags, isJson, connect, ops: open }) {
+    const [{ name }, ops] = await Promise.all([connect(), open()])
     const { paint } = screen
     if (!flags.watch) {
       const seen = await ops.overview()
@@ -44,10 +39,10 @@ export const overview = defineCommand({
       io,
       everyMs: flags.interval ?? EVERY_MS,
       times: flags.times ?? Infinity,
-      look: () => ops.overview(),
+      read: () => ops.overview(),
       render: (seen, trouble) => {
         const columns = Math.max(20, io.out.columns - 1)
-        const foot = trouble === undefined ? paint('dim', 'q ends') : paint('bad', cut(troubleText(trouble), columns))
+        const foot = trouble === undefined ? paint('dim', 'q quits') : paint('bad', cut(troubleText(trouble), columns))
         return [...renderOverview(seen, { columns, paint, name, rows: io.out.rows - 3 }), '', foot]
       },
       print: (seen) => {
@@ -65,5 +60,5 @@ export const overview = defineCommand({
 })
 
 function troubleText(trouble: unknown): string {
-  return `The last look failed: ${clean(trouble instanceof Error ? trouble.message : String(trouble))}`
+  return `The last refresh failed: ${clean(trouble instanceof Error ? trouble.message : String(trouble))}`
 }

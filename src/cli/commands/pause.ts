@@ -1,5 +1,5 @@
 import type { PauseTarget } from '../../ops/api.js'
-import { BY_FLAGS, byOf } from '../bulk.js'
+import { ACTOR_FLAGS, actorOf } from '../bulk.js'
 import { type Command, defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
 import { clean } from '../terminal/clean.js'
@@ -7,7 +7,7 @@ import { didYouMean, UsageError } from '../usage-error.js'
 
 const KINDS = ['queue', 'type'] as const
 
-function readTarget(command: string, [kind = '', name = '']: readonly string[]): PauseTarget {
+function readSelector(command: string, [kind = '', name = '']: readonly string[]): PauseTarget {
   if (name === '') throw new UsageError('A name is missing.', command)
   switch (kind) {
     case 'queue':
@@ -29,11 +29,11 @@ function order(name: 'pause' | 'resume', past: string, rest: Pick<Command, 'summ
     operands: 'queue|type <name>',
     atLeast: 2,
     atMost: 2,
-    flags: BY_FLAGS,
+    flags: ACTOR_FLAGS,
     async run(call) {
-      const target = readTarget(name, call.operands)
+      const target = readSelector(name, call.operands)
       const ops = await call.ops()
-      await ops[name](target, byOf(call))
+      await ops[name](target, actorOf(call))
       const [kind = '', what = ''] = call.operands
       if (call.isJson) call.screen.json({ [past.toLowerCase()]: target })
       else call.screen.line(`${past} ${kind} ${clean(what)}.`)
@@ -43,13 +43,13 @@ function order(name: 'pause' | 'resume', past: string, rest: Pick<Command, 'summ
 }
 
 export const pause = order('pause', 'Paused', {
-  summary: 'stop the whole fleet from starting what is on a queue, or of a type',
-  about: ['What runs goes on to its end. What is paused keeps its place.'],
-  examples: [['millrace pause queue bulk --why "the bank is down"', 'nothing of that queue starts any more']],
+  summary: 'stop all workers from starting items of a queue or a type',
+  about: ['Running items finish. Paused items keep their place.'],
+  examples: [['millrace pause queue bulk --why "the bank is down"', 'nothing of that queue starts']],
 })
 
 export const resume = order('resume', 'Resumed', {
-  summary: 'let a paused queue or type go on',
+  summary: 'resume a paused queue or type',
   about: [],
   examples: [['millrace resume type charge', 'charges start again, in their old order']],
 })

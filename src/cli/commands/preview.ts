@@ -1,31 +1,32 @@
-import type { RetryPolicyOptions } from '../../core/retry-policy.js'
+import type { RetryPolicyOptions } from '../../core/retry/retry-policy.js'
 import { durationText } from '../../ops/duration-text.js'
 import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
+import { countFlag } from '../input/flags.js'
 import { readError } from '../input/read-error.js'
 import { wrap } from '../screen.js'
 import { clean } from '../terminal/clean.js'
 
 export const preview = defineCommand({
   name: 'preview',
-  summary: 'what would become of a failure: its class, and when each attempt would run',
+  summary: 'what would happen after a failure: its class, and when each attempt would run',
   operands: '<type> <error>',
   atLeast: 2,
   atMost: 2,
   about: [
-    'The error is text, or JSON with name, message, code or status: what the classifier goes by. The policy is what the live workers of that type say, unless you give another one.',
+    'The error is text, or JSON with name, message, code or status, which the classifier uses. The policy is the one that the live workers of that type report, unless you give one.',
   ],
   flags: {
-    attempts: { kind: 'number', value: '<n>', min: 1, isWhole: true, about: 'attempts in all' },
+    attempts: countFlag('attempts in all'),
     base: { kind: 'duration', value: '<time>', min: 0, about: 'wait after the first failure' },
-    factor: { kind: 'number', value: '<n>', min: 1, about: 'each further wait is this many times longer' },
-    max: { kind: 'duration', value: '<time>', min: 0, about: 'no wait is longer' },
-    jitter: { kind: 'number', value: '<0..1>', min: 0, about: 'share of the wait that is left to chance' },
+    factor: { kind: 'number', value: '<n>', min: 1, about: 'how much longer each further wait is' },
+    max: { kind: 'duration', value: '<time>', min: 0, about: 'longest wait' },
+    jitter: { kind: 'number', value: '<0..1>', min: 0, about: 'random share of the wait' },
   },
   examples: [
     ['millrace preview charge \'{"status":503}\'', 'a service that is down'],
     ["millrace preview charge 'PoisonError: no such order'", 'a failure that says what it is'],
-    ['millrace preview charge "it broke" --attempts 5 --base 2s', 'with a policy of your own'],
+    ['millrace preview charge "it broke" --attempts 5 --base 2s', 'with your own policy'],
   ],
   async run({ screen, flags, operands, isJson, ops: open }) {
     const [type = '', text = ''] = operands
@@ -57,7 +58,7 @@ export const preview = defineCommand({
 })
 
 function spanText(earliestMs: number, latestMs: number): string {
-  if (latestMs === 0) return 'at once'
+  if (latestMs === 0) return 'immediately'
   const earliest = durationText(earliestMs)
   const latest = durationText(latestMs)
   return earliest === latest ? latest : `${earliest} to ${latest}`

@@ -1,14 +1,14 @@
-import { BULK_FLAGS, runBulk, targetOf } from '../bulk.js'
+import { BULK_FLAGS, runBulk, selectorOf } from '../bulk.js'
 import { defineCommand } from '../command.js'
 
 export const redrive = defineCommand({
   name: 'redrive',
-  summary: 'give dead items another chance, with their id, group and history',
+  summary: 'run dead items again, with their id, group and history',
   operands: '[<id> | filter …]',
   atMost: 20,
   about: [
-    'Over one item, a search, or --all. It says how many before it acts, and asks; where nobody can be asked it needs --yes. An action over many is counted and can be gone on with after a kill: millrace proceed.',
-    'With --canary one goes first, then ten, then the rest; it stops when one of them fails again in the same way.',
+    'Applies to one item, a search, or --all. It shows how many items it would change and asks; without a terminal it needs --yes. An interrupted action can be continued: millrace continue.',
+    'With --canary it redrives one item first, then ten, then the rest; it stops when one of the first fails again in the same way.',
   ],
   flags: {
     ...BULK_FLAGS,
@@ -17,16 +17,16 @@ export const redrive = defineCommand({
       kind: 'duration',
       value: '<time>',
       min: 1,
-      about: 'how long to wait for those sent ahead; default: 1m',
+      about: 'how long to wait for the items sent ahead; default: 1m',
     },
   },
   examples: [
     ['millrace redrive charge/o-3 --why "the terminal is back"', 'one item'],
-    ['millrace redrive type:charge class:retryable --dry-run', 'how many that would be'],
-    ['millrace redrive --all --canary --yes', 'all that is dead, carefully, from a script'],
+    ['millrace redrive type:charge class:retryable --dry-run', 'count them first'],
+    ['millrace redrive --all --canary --yes', 'all dead items, carefully, from a script'],
   ],
   async run(call) {
-    const target = targetOf(call, 'redrive')
+    const target = selectorOf(call, 'redrive')
     const { flags } = call
     const canary = {
       ...(flags.canary ? { canary: true } : {}),

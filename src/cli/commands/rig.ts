@@ -5,17 +5,17 @@ import { renderRig } from '../views/writ.js'
 
 export const rig = defineCommand({
   name: 'rig',
-  summary: 'one rig with its engines: what has run, what runs, and what waits for what',
+  summary: 'one rig with its engines: what has run, what is running, and what waits for what',
   operands: '<id>',
   atLeast: 1,
   atMost: 1,
-  examples: [['millrace rig rig-0198c5…', 'how far is it?']],
+  examples: [['millrace rig rig-0198c5…', 'how far has it come?']],
   async run({ screen, operands, isJson, ops: open }) {
     const id = operands[0]!
     const ops = await open({ guild: true })
     const found = await ops.rig(id)
     if (found === undefined) {
-      screen.note(`The guild knows no rig "${clean(id)}".`)
+      screen.note(`The guild has no rig "${clean(id)}".`)
       return EXIT.negative
     }
     if (isJson) screen.json(found)

@@ -1,12 +1,12 @@
-import { defineBulk } from '../define-bulk.js'
+import { defineBulk } from '../bulk.js'
 
 export const runNow = defineBulk({
   name: 'run-now',
   verb: 'runNow',
-  past: 'Readied',
+  past: 'Made ready:',
   summary: 'make scheduled, retrying and held items ready now',
   examples: [
     ['millrace run-now charge/o-3', 'one item, without waiting for its time'],
-    ['millrace run-now state:retrying type:charge --yes', 'every charge that waits for its next attempt'],
+    ['millrace run-now state:retrying type:charge --yes', 'every charge that waits for a retry'],
   ],
 })

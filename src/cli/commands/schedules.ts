@@ -2,27 +2,21 @@ import type { ScheduleReport } from '../../ops/api.js'
 import { durationText, instantText } from '../../ops/duration-text.js'
 import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
+import { countFlag } from '../input/flags.js'
 import { clean } from '../terminal/clean.js'
 import type { Cell } from '../terminal/table.js'
 import { agoText } from '../views/times.js'
 
 const FIRES = 3
 
-/** Its rule has no further fire: it stands at the end of time. */
+/** Its rule has no further occurrence. */
 const isOver = ({ fires }: ScheduleReport) => fires.length === 0
 
 export const schedules = defineCommand({
   name: 'schedules',
-  summary: 'every schedule with its next fires, and where the clocks of its zone change',
+  summary: 'every schedule with its next occurrences, and the clock changes of its zone',
   flags: {
-    fires: {
-      kind: 'number',
-      value: '<n>',
-      short: 'n',
-      min: 1,
-      isWhole: true,
-      about: 'how many fires of each; default: 3',
-    },
+    fires: countFlag('how many occurrences of each; default: 3', 'n'),
   },
   examples: [['millrace schedules --fires 10', 'the next ten of each']],
   async run({ io, screen, flags, isJson, ops: open }) {
@@ -46,7 +40,7 @@ export const schedules = defineCommand({
         found.map((one): Cell[] => [
           one.name,
           isOver(one) ? { text: 'never', tone: 'dim' } : instantText(one.nextAt),
-          isOver(one) ? { text: 'it is over', tone: 'dim' } : agoText(one.nextAt, io.clock.now()),
+          isOver(one) ? { text: 'ended', tone: 'dim' } : agoText(one.nextAt, io.clock.now()),
           one.spec,
           one.timeZone ?? '',
           one.fires.slice(1).map(instantText).join(', '),

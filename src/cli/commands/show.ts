@@ -5,20 +5,18 @@ import { renderItem } from '../views/item.js'
 
 export const show = defineCommand({
   name: 'show',
-  summary: 'one item: where it stands, every attempt, its life, and what it carries',
+  summary: 'one item: its state, attempts, timeline and payloads',
   operands: '<id>',
   atLeast: 1,
   atMost: 1,
-  flags: { full: { kind: 'switch', about: 'all of its input and result, however long' } },
-  examples: [['millrace show charge/o-3', 'what became of it']],
+  flags: { full: { kind: 'switch', about: 'the whole input and result, however long' } },
+  examples: [['millrace show charge/o-3', 'what happened to it']],
   async run({ io, screen, flags, operands, isJson, ops: open }) {
     const id = operands[0]!
     const ops = await open()
     const item = await ops.item(id)
     if (item === undefined) {
-      screen.note(
-        `The backend knows no item "${clean(id)}". Ended items are removed when they have been kept long enough.`,
-      )
+      screen.note(`The backend has no item "${clean(id)}". Ended items are removed after their retention time.`)
       return EXIT.negative
     }
     if (isJson) screen.json(item)

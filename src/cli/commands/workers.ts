@@ -6,13 +6,13 @@ import { agoText } from '../views/times.js'
 
 export const workers = defineCommand({
   name: 'workers',
-  summary: 'everybody who was heard of lately: where, which version, what they run and hold',
-  examples: [['millrace workers', 'who is there?']],
+  summary: 'the workers seen recently: host, version, what they run and hold',
+  examples: [['millrace workers', 'which workers are alive?']],
   async run({ io, screen, isJson, ops: open }) {
     const ops = await open()
     const found = await ops.workers()
     if (isJson) screen.json({ workers: found })
-    else if (found.length === 0) screen.line('No worker was heard of.')
+    else if (found.length === 0) screen.line('No worker was seen.')
     else
       screen.table(
         [

@@ -9,13 +9,13 @@ export const writ = defineCommand({
   operands: '<id>',
   atLeast: 1,
   atMost: 1,
-  examples: [['millrace writ w-0198c5…', 'why does it not go on?']],
+  examples: [['millrace writ w-0198c5…', 'why does it not continue?']],
   async run({ screen, operands, isJson, ops: open }) {
     const id = operands[0]!
     const ops = await open({ guild: true })
     const found = await ops.writ(id)
     if (found === undefined) {
-      screen.note(`The guild knows no writ "${clean(id)}".`)
+      screen.note(`The guild has no writ "${clean(id)}".`)
       return EXIT.negative
     }
     if (isJson) screen.json(found)

@@ -1,27 +1,28 @@
-import { MANDATE } from '../../guild/clerk/mandate.js'
+import { MANDATE } from '../../guild/clerk/types/mandate.js'
 import type { Ops } from '../../ops/api.js'
 import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
+import { countFlag } from '../input/flags.js'
 import { clean } from '../terminal/clean.js'
 import { didYouMean } from '../usage-error.js'
 import { WRIT_COLUMNS, writCells } from '../views/writ.js'
 
 const MOST = 50
-/** Types of writs name phases of their own: those of so many writs are looked at before one is called unheard of. */
-const LOOKED_AT = 1_000
+/** Types of writs define their own phases: those of this many writs are checked before a phase counts as unknown. */
+const MOST_READ = 1_000
 
 export const writs = defineCommand({
   name: 'writs',
-  summary: "the guild's writs by phase, type or parent, the newest first",
-  about: ["Reads the guild's documents (Stacks) in the same file or database. Looking creates nothing."],
+  summary: "the guild's writs by phase, type or parent, newest first",
+  about: ["Reads the guild's documents (Stacks) in the same file or database, and creates nothing."],
   flags: {
     phase: { kind: 'text', value: '<phase>', about: 'in this phase' },
     type: { kind: 'text', value: '<type>', about: 'of this type' },
     parent: { kind: 'text', value: '<id>', about: 'children of this writ' },
-    limit: { kind: 'number', value: '<n>', short: 'n', min: 1, isWhole: true, about: 'how many at most; default: 50' },
-    offset: { kind: 'number', value: '<n>', min: 0, isWhole: true, about: 'leave out so many first' },
+    limit: countFlag('how many at most; default: 50', 'n'),
+    offset: { kind: 'number', value: '<n>', min: 0, isWhole: true, about: 'skip this many' },
   },
-  examples: [['millrace writs --phase stuck --backend sqlite:./stacks.sqlite', 'what needs somebody']],
+  examples: [['millrace writs --phase stuck --backend sqlite:./stacks.sqlite', 'writs that need attention']],
   async run({ screen, flags, isJson, ops: open }) {
     const { phase, type, parent, limit = MOST, offset } = flags
     const ops = await open({ guild: true })
@@ -46,11 +47,11 @@ export const writs = defineCommand({
   },
 })
 
-/** A phase may be right though nothing is in it; one that nobody has heard of was probably mistyped. */
+/** A known phase may be empty; an unknown one was probably mistyped. */
 async function phaseHint(ops: Ops, phase: string): Promise<string | undefined> {
   const ofMandates = MANDATE.states.map(({ name }) => name)
   if (ofMandates.includes(phase)) return undefined
-  const seen = await ops.writs({ limit: LOOKED_AT })
+  const seen = await ops.writs({ limit: MOST_READ })
   const phases = [...new Set([...ofMandates, ...seen.map((writ) => writ.phase)])]
   if (phases.includes(phase)) return undefined
   return clean(`No writ is in a phase "${phase}": there are ${phases.join(', ')}.${didYouMean(phase, phases)}`)

@@ -1,22 +1,26 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { overPlainPorts } from '../../backends/plain/over-plain-ports.js'
 import { sqliteBackend } from '../../backends/sqlite/backend.js'
 import { mintingIds } from '../../core/ids.js'
 import { createWorkOn } from '../../work/create-work.js'
+import type { WorkEvent } from '../../work/observe/events.js'
 import type { Call } from '../command.js'
+import type { DEMO_FLAGS } from '../commands/demo.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { wrap } from '../screen.js'
+import { clean } from '../terminal/clean.js'
+import type { Paint } from '../terminal/paint.js'
+import { cut } from '../terminal/width.js'
 import { UsageError } from '../usage-error.js'
-import type { DEMO_FLAGS } from './flags.js'
-import { storyLine } from './story.js'
 import { demoWork } from './work.js'
 
 const HOUR_MS = 3_600_000
-/** The story goes on without it then: a demonstration must end. */
-const PATIENCE_MS = 10_000
+/** The demonstration continues after this long in any case. */
+const TIMEOUT_MS = 10_000
 
-/** The story: work runs, some of it fails in two ways, and a person looks, mends and redrives with the real commands. */
+/** Work runs, some of it fails in two ways, and a person inspects, fixes and redrives it with the real commands. */
 export async function runDemo({ io, screen, flags, isJson, again }: Call<typeof DEMO_FLAGS>): Promise<ExitCode> {
   if (isJson) throw new UsageError('demo is for people: it has no --json.', 'demo')
   const { paint, columns } = screen
@@ -40,18 +44,21 @@ export async function runDemo({ io, screen, flags, isJson, again }: Call<typeof 
   const succeeded = new Map<string, () => void>()
   const success = (id: string): Promise<void> => new Promise((resolve) => succeeded.set(id, resolve))
   const backend = sqliteBackend({ file, clock })
-  const work = createWorkOn(() => backend, {
-    backend,
-    work: [greet, charge, label] as const,
-    clock,
-    // What goes wrong rejects what is awaited below, and is shown once.
-    onError: () => undefined,
-    onEvent: (event) => {
-      if (event.kind === 'succeeded') succeeded.get(event.id)?.()
-      const line = storyLine(event, clock.monotonic() - begun, paint, columns)
-      if (line !== undefined) screen.line(line)
+  const work = createWorkOn(
+    { memoryBackend: () => backend, overPlainPorts },
+    {
+      backend,
+      work: [greet, charge, label] as const,
+      clock,
+      // Errors reject what is awaited below, and are shown once.
+      onError: () => undefined,
+      onEvent: (event) => {
+        if (event.kind === 'succeeded') succeeded.get(event.id)?.()
+        const line = storyLine(event, clock.monotonic() - begun, paint, columns)
+        if (line !== undefined) screen.line(line)
+      },
     },
-  })
+  )
   try {
     say(
       'Three kinds of work are enqueued on a SQLite file. No server is needed; a fleet would use PostgreSQL or Redis.',
@@ -81,22 +88,22 @@ export async function runDemo({ io, screen, flags, isJson, again }: Call<typeof 
     await work.enqueue(later, { delay: HOUR_MS }).accepted()
     const isPaid = success('charge/o-1')
     await Promise.all(now.map((one) => work.enqueue(one).group()))
-    // The event comes a moment after the group has heard.
-    await Promise.race([isPaid, clock.sleep(PATIENCE_MS)])
+    // The event comes a moment after the group.
+    await Promise.race([isPaid, clock.sleep(TIMEOUT_MS)])
 
     say(
-      'The flaky charge was tried again by itself. The label is poison: it is parked with its reason, and nothing is lost. What stands where now?',
+      'The flaky charge was retried automatically. The label is poison: it is dead-lettered with its reason, and nothing is lost. What is the state now?',
     )
     await type('overview')
     await type('failures')
     say('Why is it not running?')
     await type('explain', 'label/o-2')
     await type('explain', 'greet/grace')
-    say('Somebody mends the map, and gives the parked label another chance. Who and why is on record.')
+    say('Someone fixes the map and redrives the dead label. The log stores who did it, and why.')
     addStreet('Nowhere')
     const isDone = success('label/o-2')
     await type('redrive', 'label/o-2', '--why', 'the street is on the map now')
-    await Promise.race([isDone, clock.sleep(PATIENCE_MS)])
+    await Promise.race([isDone, clock.sleep(TIMEOUT_MS)])
     screen.line()
     await type('list', 'state:completed')
     await type('log')
@@ -106,10 +113,43 @@ export async function runDemo({ io, screen, flags, isJson, again }: Call<typeof 
     if (!flags.keep) rmSync(folder, { recursive: true, force: true })
   }
   if (flags.keep) {
-    screen.line(`The file is still there. Look around in it:`)
+    screen.line(`The file is still there. Explore it:`)
     screen.line()
     screen.line(`  export MILLRACE_BACKEND=sqlite:${file}`)
     screen.line(`  millrace show label/o-2`)
-  } else screen.line('That was all; the file is gone. Keep it with --keep, and look around in it.')
+  } else screen.line('That was all; the file is deleted. Use --keep to keep and explore it.')
   return EXIT.done
+}
+
+/** An event as a line of the demonstration; undefined for less interesting ones. */
+function storyLine(event: WorkEvent, sinceMs: number, paint: Paint, columns: number): string | undefined {
+  const said = sentence(event)
+  if (said === undefined) return undefined
+  const [what, tone, rest] = said
+  const id = 'id' in event ? event.id : ''
+  const time = `${(sinceMs / 1_000).toFixed(2).padStart(6)} s`
+  const head = `${time}  ${what.padEnd(8)}`
+  return `${head.slice(0, -8)}${paint(tone, head.slice(-8))}  ${cut(clean(`${id.padEnd(12)} ${rest}`).trimEnd(), columns - head.length - 2)}`
+}
+
+function sentence(
+  event: WorkEvent,
+): readonly [what: string, tone: 'plain' | 'good' | 'warn' | 'bad' | 'dim', rest: string] | undefined {
+  switch (event.kind) {
+    case 'queued':
+      return ['accepted', 'dim', event.startAt - event.at > 1_000 ? 'for later' : '']
+    case 'succeeded':
+      return ['done', 'good', event.attempt === 1 ? '' : `on attempt ${event.attempt}`]
+    case 'failed':
+      return event.willRetry
+        ? ['failed', 'warn', `attempt ${event.attempt}: ${event.error} (${event.class}: retried)`]
+        : ['dead', 'bad', `attempt ${event.attempt}: ${event.error} (${event.class}: not retried)`]
+    case 'deferred':
+    case 'expired':
+    case 'cancelled':
+      return [event.kind, 'dim', '']
+    case 'started':
+    case 'group-done':
+      return undefined
+  }
 }

@@ -1,17 +1,17 @@
-import { PoisonError } from '../../core/failure-errors.js'
-import { defineWork } from '../../work/define-work.js'
+import { PoisonError } from '../../core/failure/failure-errors.js'
+import { defineWork } from '../../work/define/define-work.js'
 
-/** A service that is down for its first calls, as services are. */
+/** How many calls the service rejects first. */
 const BUSY_CALLS = 2
 
-/** The types of the story, and the world that they meet. */
+/** The types of work in the demonstration, and the services they call. */
 export function demoWork() {
   const streets = new Set(['Mill Lane'])
   let calls = 0
 
   const greet = defineWork('greet', ({ name }: { name: string }, ctx) => ctx.result(`Hello, ${name}`))
 
-  /** Flaky: it answers 503 at first. That may pass, so it is tried again with a growing pause. */
+  /** Flaky: it answers 503 at first. That is temporary, so it is retried with a growing delay. */
   const charge = defineWork(
     'charge',
     ({ order }: { order: string }, ctx) => {
@@ -23,7 +23,7 @@ export function demoWork() {
     { retry: { attempts: 4, base: 300, jitter: 0 } },
   )
 
-  /** Poison: what does not exist will not exist at the next attempt either, so it is parked at once. */
+  /** Poison: a street that does not exist will not exist at the next attempt either, so the item is dead-lettered immediately. */
   const label = defineWork('label', ({ street }: { street: string }, ctx) => {
     if (!streets.has(street)) throw new PoisonError(`there is no street called ${street}`)
     return ctx.result(`a label for ${street}`)
@@ -33,7 +33,7 @@ export function demoWork() {
     greet,
     charge,
     label,
-    /** Somebody mends the map. */
+    /** Fixes the map. */
     addStreet: (name: string) => void streets.add(name),
   }
 }

@@ -1,16 +1,16 @@
-import { preview } from '../../core/preview.js'
-import type { RetryPolicy } from '../../core/retry-policy.js'
-import type { Ms } from '../../core/time.js'
+import { preview } from '../../core/retry/preview.js'
+import type { RetryPolicy } from '../../core/retry/retry-policy.js'
+import type { Ms } from '../../core/time/time.js'
 import type { OverviewRow, WorkerReport } from '../../ops/api.js'
 import { durationText } from '../../ops/duration-text.js'
-import { aliveText, unhandledRemedy } from '../../ops/unhandled.js'
-import type { ServerFacts } from '../reach/reached.js'
+import { aliveText, unhandledRemedy } from '../../ops/fleet/workers.js'
+import type { ServerFacts } from '../connect/connected.js'
 import { counted } from '../terminal/bar.js'
 
-/** Everything that a diagnosis is made from, read at one time. */
+/** Everything that a diagnosis is made from. */
 export interface DoctorFacts {
   readonly server: ServerFacts
-  /** Undefined: the tables are not there, so nobody could be asked. */
+  /** Undefined: the tables do not exist. */
   readonly rows: readonly OverviewRow[] | undefined
   readonly workers: readonly WorkerReport[] | undefined
   readonly paused: { readonly queues: readonly string[]; readonly types: readonly string[] }
@@ -21,11 +21,11 @@ export interface Diagnosis {
   readonly code: string
   readonly text: string
   readonly remedy: string
-  /** The command that does it, or leads on, word by word. */
+  /** A command that fixes it or shows more, word by word. */
   readonly command?: readonly string[]
 }
 
-/** One thing that was looked at: sound when nothing was found. */
+/** One check: it passed if it has no findings. */
 export interface Check {
   readonly name: string
   /** What was seen, in a few words. */
@@ -33,14 +33,14 @@ export interface Check {
   readonly findings: readonly Diagnosis[]
 }
 
-/** A difference this large moves deadlines and schedules visibly; smaller ones are corrected by the workers themselves. */
+/** A difference this large visibly moves deadlines and schedules; workers correct smaller ones themselves. */
 const SKEW_MS: Ms = 1_000
-/** What a policy without an end is counted up to. */
+/** How many attempts of an endless policy are counted. */
 const COUNTED_ATTEMPTS = 1_000
-/** Engines of a guild are handed over until their outcome is written; nobody waits for the result of that item. */
+/** Items of guild engines are enqueued until their outcome is stored; nothing waits for their result. */
 const ENGINES = 'spider.engine'
 
-/** Everything that doctor looks at, in the order in which one would mend it. */
+/** All checks of doctor, in the order in which to fix them. */
 export function diagnose(facts: DoctorFacts): Check[] {
   const checks = [server(facts), storage(facts), clocks(facts)]
   const { rows, workers } = facts
@@ -55,14 +55,14 @@ function server({ server: { server: seen, dangers } }: DoctorFacts): Check {
 
 function storage({ server: { storage: parts } }: DoctorFacts): Check {
   const findings = parts.flatMap(({ part, version, latest, minReader }): Diagnosis[] => {
-    // A guild makes its tables itself; without one there are none.
+    // A guild creates its tables itself; without a guild there are none.
     if (version === 0 && part === 'guild') return []
     if (version === 0)
       return [
         {
           code: 'no-tables',
-          text: `There are no tables of Millrace here, or under another schema or prefix.`,
-          remedy: 'Check --schema and --prefix; if they are right, run `millrace migrate`, or start a worker.',
+          text: `There are no Millrace tables here, or they have another schema or prefix.`,
+          remedy: 'Check --schema and --prefix. If they are right, run `millrace migrate` or start a worker.',
           command: ['migrate'],
         },
       ]
@@ -79,7 +79,7 @@ function storage({ server: { storage: parts } }: DoctorFacts): Check {
       {
         code: 'pending-migrations',
         text: `The tables of ${part} have version ${version}; this program has ${latest}.`,
-        remedy: 'Run `millrace migrate`. Older workers go on while and after it runs.',
+        remedy: 'Run `millrace migrate`. Older workers keep running during and after it.',
         command: ['migrate'],
       },
     ]
@@ -91,27 +91,26 @@ function storage({ server: { storage: parts } }: DoctorFacts): Check {
 function clocks({ server: { at, askedAt, tookMs }, workers = [] }: DoctorFacts): Check {
   const findings: Diagnosis[] = clocksOfWorkers(workers)
   if (at === undefined) return { name: 'clocks', seen: 'one machine, one clock', findings }
-  // It answered somewhere between question and answer.
+  // It answered somewhere between request and response.
   const skewMs = at - (askedAt + tookMs / 2)
   const surelyMs = Math.max(0, Math.abs(skewMs) - tookMs / 2)
   if (surelyMs > SKEW_MS)
     findings.unshift({
       code: 'clock-skew',
       text: `The backend's clock is ${durationText(Math.abs(skewMs))} ${skewMs > 0 ? 'ahead of' : 'behind'} the clock of this machine.`,
-      remedy:
-        'Run a time service (chrony, systemd-timesyncd) on both. Work is not endangered: the backend decides what is due.',
+      remedy: 'Run a time service (chrony, systemd-timesyncd) on both. Work is safe: the backend decides what is due.',
     })
   const seen = `backend ${signed(skewMs)} from here${tookMs >= 1 ? `, give or take ${durationText(tookMs / 2)}` : ''}`
   return { name: 'clocks', seen, findings }
 }
 
-/** Each live worker measures its clock against the backend's and tells; all of one machine have the same. */
+/** Each live worker reports the offset of its clock from the backend's; all workers of one machine share a clock. */
 function clocksOfWorkers(workers: readonly WorkerReport[]): Diagnosis[] {
   const alive = workers.filter(({ isAlive }) => isAlive)
   return [...new Set(alive.map(({ host }) => host))].flatMap((host): Diagnosis[] => {
     const there = alive.filter((worker) => worker.host === host)
     const told = there.flatMap(({ id, settings }) => (settings?.clock === undefined ? [] : [{ id, ...settings.clock }]))
-    // Who measured most exactly speaks for the machine.
+    // The most exact measurement counts for the machine.
     const [best] = told.toSorted((a, b) => a.giveOrTakeMs - b.giveOrTakeMs)
     if (best === undefined || Math.abs(best.aheadMs) - best.giveOrTakeMs <= SKEW_MS) return []
     const { id, aheadMs } = best
@@ -120,7 +119,7 @@ function clocksOfWorkers(workers: readonly WorkerReport[]): Diagnosis[] {
       {
         code: 'worker-clock-skew',
         text: `The clock of ${host} (worker ${id}${others}) is ${durationText(Math.abs(aheadMs))} ${aheadMs > 0 ? 'ahead of' : 'behind'} the backend's.`,
-        remedy: `Run a time service (chrony, systemd-timesyncd) on ${host}. Work is not endangered: the backend decides what is due. What handlers and logs there say of the time is wrong.`,
+        remedy: `Run a time service (chrony, systemd-timesyncd) on ${host}. Work is safe: the backend decides what is due. But handlers and logs there have the wrong time.`,
         command: ['workers'],
       },
     ]
@@ -137,7 +136,7 @@ function versions(alive: readonly WorkerReport[]): Check {
             code: 'mixed-versions',
             text: `Live workers have different versions of Millrace: ${found.map((one) => `${one} (${alive.filter(({ version }) => version === one).length})`).join(', ')}.`,
             remedy:
-              'Fine during a deploy. If none is under way, find the old ones with `millrace workers` and update them.',
+              'This is fine during a deploy. Otherwise find the old workers with `millrace workers` and update them.',
             command: ['workers'],
           },
         ]
@@ -159,7 +158,7 @@ function handled(rows: readonly OverviewRow[], alive: readonly WorkerReport[]): 
           command: ['workers'],
         },
       ]
-    // Gates are known to every worker and listed by none.
+    // Every worker handles gates, and none lists them.
     if (type.startsWith('@work/') || serving.some(({ types }) => types.includes(type))) return []
     return [
       {
@@ -177,14 +176,14 @@ function handled(rows: readonly OverviewRow[], alive: readonly WorkerReport[]): 
   }
 }
 
-/** For how long the oldest of them could have run. */
+/** How long the oldest of them has been ready. */
 function oldestText(oldestWaitMs: Ms | undefined, open: number): string {
   return oldestWaitMs === undefined
     ? ''
     : ` (${open === 1 ? '' : 'the oldest '}ready for ${durationText(oldestWaitMs)})`
 }
 
-/** What several workers say alike is told once. */
+/** Removes duplicate findings of several workers. */
 function once(findings: readonly Diagnosis[]): Diagnosis[] {
   return [...new Map(findings.map((finding) => [finding.text, finding])).values()]
 }
@@ -199,7 +198,7 @@ function leases(alive: readonly WorkerReport[]): Check {
             : [
                 {
                   code: 'lease-shorter-than-run',
-                  text: `Runs of "${type}" may take ${durationText(runTimeoutMs)}, and a lease lasts ${durationText(settings.leaseMs)}: a handler that blocks its event loop for longer than that is started a second time while the first still runs.`,
+                  text: `Runs of "${type}" may take ${durationText(runTimeoutMs)}, and a lease lasts ${durationText(settings.leaseMs)}: a handler that blocks its event loop for longer than that is started a second time while the first run continues.`,
                   remedy: `Raise visibility to ${durationText(runTimeoutMs)} or more, lower runTimeout, or make sure that "${type}" never blocks the event loop.`,
                 },
               ],
@@ -215,13 +214,13 @@ function horizons(alive: readonly WorkerReport[]): Check {
       : Object.entries(settings.types).flatMap(([type, { retry }]) => {
           if (type === ENGINES) return []
           const horizonMs = retryHorizonMs(retry)
-          const keptMs = Math.min(settings.keepMs.done, settings.keepMs.dead)
+          const keptMs = Math.min(settings.keepMs.completed, settings.keepMs.dead)
           if (horizonMs <= keptMs) return []
           return [
             {
               code: 'horizon-beyond-retention',
-              text: `Retries of "${type}" may go on for ${durationText(horizonMs)}, and ended items are kept for ${durationText(keptMs)}: results of its group may be gone before its last attempt.`,
-              remedy: `Raise ${settings.keepMs.done <= settings.keepMs.dead ? 'keepSuccess' : 'keepDead'} beyond that, or give "${type}" fewer attempts or a lower max.`,
+              text: `Retries of "${type}" may last ${durationText(horizonMs)}, and ended items are kept for ${durationText(keptMs)}: results of its group may be gone before its last attempt.`,
+              remedy: `Raise ${settings.keepMs.completed <= settings.keepMs.dead ? 'keepCompleted' : 'keepDead'} beyond that, or give "${type}" fewer attempts or a lower max.`,
             },
           ]
         }),
@@ -231,10 +230,10 @@ function horizons(alive: readonly WorkerReport[]): Check {
 
 function settingsSeen(alive: readonly WorkerReport[]): string {
   const telling = alive.filter(({ settings }) => settings !== undefined).length
-  return `${telling} of ${alive.length} live workers tell their settings`
+  return `${telling} of ${alive.length} live workers report their settings`
 }
 
-/** How long the last attempt of a policy may come after the first. */
+/** The longest time between the first and the last attempt of a policy. */
 export function retryHorizonMs(retry: RetryPolicy): Ms {
   const counted = preview(
     { ...retry, attempts: Math.min(retry.attempts, COUNTED_ATTEMPTS) },
@@ -254,8 +253,8 @@ function pauses({ paused, rows = [] }: DoctorFacts): Check {
     return [
       {
         code: 'paused-with-work',
-        text: `The ${of} "${name}" is paused, and ${counted(count, 'item')} stand there.`,
-        remedy: `If that is not meant any more, resume the ${of} "${name}".`,
+        text: `The ${of} "${name}" is paused, and holds ${counted(count, 'item')}.`,
+        remedy: `If that is no longer intended, resume the ${of} "${name}".`,
         command: ['resume', of, name],
       },
     ]

@@ -1,4 +1,4 @@
-import type { Ms } from '../../core/time.js'
+import type { Ms } from '../../core/time/time.js'
 
 const UNITS: Readonly<Record<string, Ms>> = Object.freeze({
   ms: 1,
@@ -9,7 +9,7 @@ const UNITS: Readonly<Record<string, Ms>> = Object.freeze({
   w: 604_800_000,
 })
 
-/** `5m`, `1h30m`, `250ms`, `2.5s`; a bare number is milliseconds. Undefined: it is no duration. */
+/** `5m`, `1h30m`, `250ms`, `2.5s`; a bare number is milliseconds. Undefined: not a duration. */
 export function parseDuration(text: string): Ms | undefined {
   if (/^\d{1,15}(\.\d{1,6})?$/.test(text)) return Number(text)
   if (!/^(\d{1,15}(\.\d{1,6})?(ms|[smhdw]))+$/.test(text)) return undefined

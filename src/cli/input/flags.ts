@@ -1,4 +1,4 @@
-import type { At } from '../../core/time.js'
+import type { At } from '../../core/time/time.js'
 import { unreachable } from '../../core/unreachable.js'
 import { didYouMean } from '../usage-error.js'
 import { parseDuration } from './duration.js'
@@ -7,11 +7,11 @@ import { parseInstant } from './instant.js'
 interface AnyFlag {
   /** One line for the help. */
   readonly about: string
-  /** The letter for it. */
+  /** Its one-letter form. */
   readonly short?: string
 }
 
-/** What a flag takes. `value` is what the help calls it. */
+/** A flag and the kind of its value. `value` is its name in the help. */
 export type Flag =
   | (AnyFlag & { readonly kind: 'switch' })
   | (AnyFlag & { readonly kind: 'text'; readonly value: string })
@@ -28,12 +28,24 @@ type Read<F extends Flag> = F extends { readonly kind: 'text' }
     ? W
     : number
 
+/** A flag that takes a whole number of at least 1. */
+export function countFlag(about: string, short?: string) {
+  return {
+    kind: 'number',
+    value: '<n>',
+    min: 1,
+    isWhole: true,
+    about,
+    ...(short === undefined ? {} : { short }),
+  } as const
+}
+
 /** What was given, by name. A switch that was not given is false. */
 export type Values<F extends Flags> = {
   readonly [K in keyof F]: F[K] extends { readonly kind: 'switch' } ? boolean : Read<F[K]> | undefined
 }
 
-/** The value of a flag, or what is wrong with it as the end of a sentence. */
+/** The value of a flag, or the problem as the end of a sentence. */
 export type ReadFlag = { readonly value: string | number } | { readonly problem: string }
 
 /** Reads the text that was given for a flag. */

@@ -1,4 +1,4 @@
-import type { At } from '../../core/time.js'
+import type { At } from '../../core/time/time.js'
 import { parseDuration } from './duration.js'
 
 /** The largest instant that a Date can hold. */
@@ -7,8 +7,8 @@ const LAST: At = 8_640_000_000_000_000
 const DAY_MS = 86_400_000
 
 /**
- * `2026-01-31`, `2026-01-31T14:05:00Z`, `02:00` (when it was that late last), epoch milliseconds, or a duration before now (`2h` is
- * two hours ago). A time without a zone is UTC, as all times that are shown. Undefined: it is no instant.
+ * `2026-01-31`, `2026-01-31T14:05:00Z`, `02:00` (the last time it was that late), epoch milliseconds, or a duration before now (`2h` is
+ * two hours ago). A time without a zone is UTC, like all displayed times. Undefined: not an instant.
  */
 export function parseInstant(text: string, now: At): At | undefined {
   if (/^\d{9,16}$/.test(text)) return Number(text) <= LAST ? Number(text) : undefined

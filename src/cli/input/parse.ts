@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import type { At } from '../../core/time.js'
+import type { At } from '../../core/time/time.js'
 import type { Command } from '../command.js'
 import { didYouMean, UsageError } from '../usage-error.js'
 import { type Flag, type Flags, readFlag } from './flags.js'
@@ -7,18 +7,18 @@ import { type Flag, type Flags, readFlag } from './flags.js'
 /** Flags that every command takes. */
 export const COMMON_FLAGS = {
   json: { kind: 'switch', about: 'print JSON for programs instead of tables' },
-  'no-color': { kind: 'switch', about: 'no colours (they are only used on a terminal, and not with NO_COLOR)' },
-  debug: { kind: 'switch', about: 'show where an error came from' },
+  'no-color': { kind: 'switch', about: 'no colours (they are only used on a terminal, and never with NO_COLOR)' },
+  debug: { kind: 'switch', about: 'show the stack trace of an error' },
   help: { kind: 'switch', short: 'h', about: 'show this help' },
   version: { kind: 'switch', short: 'V', about: 'show the version' },
 } as const satisfies Flags
 
-/** Flags that say which backend is meant. */
+/** Flags that name the backend. */
 export const BACKEND_FLAGS = {
   backend: {
     kind: 'text',
     value: '<address>',
-    about: 'sqlite:<file>, postgres://… or redis://…; default: the variable MILLRACE_BACKEND',
+    about: 'sqlite:<file>, postgres://… or redis://…; default: the environment variable MILLRACE_BACKEND',
   },
   schema: { kind: 'text', value: '<name>', about: 'the schema on PostgreSQL; default: millrace' },
   prefix: {
@@ -30,18 +30,18 @@ export const BACKEND_FLAGS = {
     kind: 'duration',
     value: '<time>',
     min: 1,
-    about: 'how long it may take to answer a question; default: 30s, and 15s until the first',
+    about: 'how long to wait for an answer; default: 30s, and 15s for the first',
   },
   redact: {
     kind: 'text',
     value: '<module>',
     about:
-      'decides what is shown of payloads and errors: exports (value, { kind, type, id }) => string; default: the variable MILLRACE_REDACT',
+      'a module that redacts payloads and errors: exports (value, { kind, type, id }) => string; default: the environment variable MILLRACE_REDACT',
   },
 } as const satisfies Flags
 
 export interface Parsed {
-  /** Undefined: none was named, which is right for `--help` and `--version` only. */
+  /** Undefined: no command, as in `millrace --help`. */
   readonly command: Command | undefined
   readonly flags: Readonly<Record<string, string | number | boolean | undefined>>
   readonly operands: readonly string[]
@@ -53,11 +53,11 @@ export function flagsOf(command: Command | undefined): Flags {
 }
 
 /**
- * Reads what was typed: the command, its flags and its operands, in any order. Throws a {@link UsageError} that says what is
- * wrong and what was probably meant.
+ * Parses the command, its flags and its operands, in any order. Throws a {@link UsageError} that says what is wrong and what was
+ * probably meant.
  */
 export function parseArguments(args: readonly string[], commands: readonly Command[], now: At): Parsed {
-  // Twice: the first time only to find the command, because what a flag takes depends on it.
+  // Parsed twice: the first time only to find the command, because its flags depend on it.
   const name = commandName(args, commands)
   if (name === undefined) return read(args, undefined, now)
   const command = commands.find((one) => one.name === name)
@@ -66,14 +66,14 @@ export function parseArguments(args: readonly string[], commands: readonly Comma
     throw new UsageError(`There is no command "${name}".${didYouMean(name, names)} See: millrace --help`)
   }
   const parsed = read(args, command, now)
-  // The command itself is the first of the operands.
+  // The first operand is the command.
   return { ...parsed, operands: parsed.operands.slice(1) }
 }
 
-/** The first word that is no flag and no value of one, whatever the command. */
+/** The first word that is neither a flag nor its value. */
 function commandName(args: readonly string[], commands: readonly Command[]): string | undefined {
   const all: Record<string, Flag> = { ...BACKEND_FLAGS, ...COMMON_FLAGS }
-  // A flag before the command: whatever any command means by it.
+  // Flags may come before the command, so the flags of all commands are known here.
   for (const command of commands) for (const [name, flag] of Object.entries(command.flags)) all[name] ??= flag
   const { positionals } = parseArgs({ args: [...args], options: optionsOf(all), strict: false, allowPositionals: true })
   return positionals[0]
@@ -101,12 +101,12 @@ function read(args: readonly string[], command: Command | undefined, now: At): P
   return { command, flags: values, operands }
 }
 
-/** Holds the number of operands against what the command takes. */
+/** Checks the number of operands. */
 export function checkOperands(command: Command, operands: readonly string[]): void {
   const usage = `millrace ${command.name}${command.operands === '' ? '' : ` ${command.operands}`}`
-  if (operands.length < command.atLeast) throw new UsageError(`Something is missing: ${usage}`, command.name)
+  if (operands.length < command.atLeast) throw new UsageError(`An argument is missing: ${usage}`, command.name)
   if (operands.length > command.atMost)
-    throw new UsageError(`"${operands[command.atMost]}" is too much: ${usage}`, command.name)
+    throw new UsageError(`Unexpected argument "${operands[command.atMost]}": ${usage}`, command.name)
 }
 
 interface OptionToken {
@@ -126,7 +126,7 @@ function flagValue(
     if (value !== undefined) throw new UsageError(`${rawName} takes no value.`, command?.name)
     return true
   }
-  // The next word was taken for its value: nobody means that when it is a flag.
+  // The parser takes the next word as the value, even if it is a flag.
   if (value === undefined || (inlineValue !== true && /^-./.test(value)))
     throw new UsageError(`${rawName} needs a value: ${rawName} ${flag.value}`, command?.name)
   const found = readFlag(flag, value, now)

@@ -1,8 +1,8 @@
 import { UsageError } from '../usage-error.js'
 
 /**
- * An error as somebody types it: text, `Name: text`, or JSON with what a program's error would have (name, message, code,
- * status, cause). It has no stack, because it was never thrown.
+ * An error as typed: text, `Name: text`, or JSON with the fields of an error (name, message, code, status, cause). It has no
+ * stack, because it was never thrown.
  */
 export function readError(text: string): Error {
   if (text.trim() === '') throw new UsageError('Which error? Give its text, or JSON such as {"status":503}.', 'preview')
@@ -14,7 +14,7 @@ export function readError(text: string): Error {
   try {
     given = JSON.parse(text)
   } catch (error) {
-    throw new UsageError(`The error begins with { but is no JSON: ${(error as Error).message}`, 'preview')
+    throw new UsageError(`The error begins with { but is not JSON: ${(error as Error).message}`, 'preview')
   }
   // It begins with a brace, so it is an object.
   return made(given as Readonly<Record<string, unknown>>)
@@ -27,7 +27,7 @@ function made({ message, cause, stack: _, ...rest }: Readonly<Record<string, unk
     cause === undefined ? {} : { cause: isNested ? made(cause as Readonly<Record<string, unknown>>) : cause },
   )
   for (const [name, value] of Object.entries(rest)) {
-    // Defined, not assigned: `__proto__` is a name like any other here.
+    // Defined, not assigned, so that `__proto__` is an ordinary name.
     Object.defineProperty(error, name, { value, configurable: true, enumerable: true, writable: true })
   }
   delete (error as { stack?: string }).stack

@@ -17,7 +17,7 @@ export function renderBar(label: string, done: number, total: number, columns: n
   return `${label}  ${bar}  ${numbers}`
 }
 
-/** A number as people read it: 12,345. */
+/** A number with separators: 12,345. */
 export function countText(count: number): string {
   return count.toLocaleString('en-US', { maximumFractionDigits: 1 })
 }

@@ -1,7 +1,6 @@
 /**
- * Text of strangers (payloads, ids, errors) made harmless for a terminal: control characters would move the cursor, change
- * colours, set the title or hide what was written; characters that turn the direction of writing would show a text as
- * another. They are shown as pictures or as their code, never passed on.
+ * Makes untrusted text (payloads, ids, errors) safe for a terminal. Control characters could move the cursor, change colours, set
+ * the title or hide output; direction marks could make one text look like another. They are shown as symbols or as their code.
  */
 
 // C0, DEL and C1.
@@ -17,17 +16,17 @@ const HARMFUL_BUT_LINES = new RegExp(
   'g',
 )
 
-/** On one line: line breaks are shown too. */
+/** For one line: line breaks are replaced, too. */
 export function clean(text: string): string {
   return text.replace(HARMFUL, picture)
 }
 
-/** Line breaks stay; tabs become spaces, so that columns can be counted. */
+/** Keeps line breaks; tabs become spaces, so that columns can be counted. */
 export function cleanLines(text: string): string {
   return text.replaceAll('\r\n', '\n').replaceAll('\t', '  ').replace(HARMFUL_BUT_LINES, picture)
 }
 
-/** JSON with everything escaped that a terminal might act on. It is the same document to a program. */
+/** JSON with everything escaped that a terminal might interpret. Programs read the same document. */
 export function cleanJson(json: string): string {
   return json.replace(HARMFUL_BUT_LINES, (found) =>
     [...Array(found.length).keys()].map((i) => `\\u${found.charCodeAt(i).toString(16).padStart(4, '0')}`).join(''),

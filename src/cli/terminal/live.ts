@@ -1,7 +1,7 @@
-import type { Ms } from '../../core/time.js'
+import type { Ms } from '../../core/time/time.js'
 import type { Io } from '../io.js'
 
-// The other screen of the terminal, so that what was there before is there again afterwards; the cursor hidden.
+// The alternate screen, which restores the previous contents afterwards, with a hidden cursor.
 export const ENTER = '\u001b[?1049h\u001b[?25l'
 export const LEAVE = '\u001b[?25h\u001b[?1049l'
 const HOME = '\u001b[H'
@@ -15,25 +15,25 @@ const CTRL_D = '\u0004'
 export interface LiveOptions<T> {
   readonly io: Io
   readonly everyMs: Ms
-  /** How often at most. Infinity: until somebody ends it. */
+  /** The number of refreshes. Infinity: until it is stopped. */
   readonly times: number
-  look(): Promise<T>
-  /** The whole screen, for the size that the terminal has now. `trouble` is what went wrong with the last look. */
+  read(): Promise<T>
+  /** The whole screen, for the current size of the terminal. `trouble` is the error of the last refresh. */
   render(seen: T, trouble: unknown): readonly string[]
-  /** Without a terminal to draw on: what is printed for each look. */
+  /** Prints one refresh, without a terminal. */
   print(seen: T): void
-  /** Without a terminal: a look that failed after one that did not. */
+  /** Prints a failed refresh, without a terminal. */
   failed(trouble: unknown): void
 }
 
 /**
- * Looks again and again until the person ends it (q, Escape or Ctrl-C), nobody reads any more, or it has looked often enough.
- * On a terminal it draws in place; otherwise every look is printed after the last one. The first look must succeed; a later
- * one that fails is shown, and the next may succeed again.
+ * Refreshes until the person stops it (q, Escape or Ctrl-C), the reader of the output is gone, or `times` is reached. On a
+ * terminal it draws in place; otherwise it prints each refresh. The first one must succeed; a later failure is shown, and the
+ * next refresh may succeed again.
  */
 export async function runLive<T>(options: LiveOptions<T>): Promise<void> {
   const { io, everyMs, times } = options
-  let seen = await options.look()
+  let seen = await options.read()
   let trouble: unknown
   const over = new AbortController()
   const end = () => over.abort()
@@ -63,7 +63,7 @@ export async function runLive<T>(options: LiveOptions<T>): Promise<void> {
       await io.clock.sleep(everyMs, over.signal).catch(() => undefined)
       if (over.signal.aborted) break
       try {
-        seen = await options.look()
+        seen = await options.read()
         trouble = undefined
       } catch (error) {
         trouble = error
@@ -74,11 +74,11 @@ export async function runLive<T>(options: LiveOptions<T>): Promise<void> {
     io.closed.removeEventListener('abort', end)
     for (const step of undo.reverse()) step()
   }
-  // What was seen last stays, on the screen of before.
+  // The last state stays on the normal screen.
   if (canDraw) options.print(seen)
 }
 
-/** One picture: every line is cleared behind its end, and the screen below the last one, so that nothing flickers. */
+/** One frame. Clears the rest of every line and of the screen, which avoids flicker. */
 function frame(lines: readonly string[], rows: number): string {
   const shown = lines.slice(0, Math.max(1, rows - 1))
   return `${HOME}${shown.map((line) => `${line}${END_OF_LINE}`).join('\n')}${END_OF_LINE}${END_OF_SCREEN}`

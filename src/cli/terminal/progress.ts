@@ -1,21 +1,21 @@
-import type { Clock } from '../../core/clock.js'
-import type { Ms } from '../../core/time.js'
+import type { Clock } from '../../core/time/clock.js'
+import type { Ms } from '../../core/time/time.js'
 import { durationText } from '../../ops/duration-text.js'
 import type { Sink } from '../io.js'
 import { countText, renderBar } from './bar.js'
 import type { Paint } from './paint.js'
 import { cut, widthOf } from './width.js'
 
-/** Faster than people see. */
+/** Faster than the eye. */
 const DRAW_EVERY_MS: Ms = 80
-/** Where there is no terminal: a line now and then, for a log. */
+/** Without a terminal: an occasional line for a log. */
 const LINE_EVERY_MS: Ms = 5_000
-/** Without news for so long, a bar says that it waits. */
+/** After this long without progress, the bar says what it waits for. */
 const QUIET_MS: Ms = 1_000
-/** Narrower than this a bar says nothing. */
+/** The least useful width of a bar. */
 const LEAST_BAR = 24
 
-/** Shows how far something long has come: a bar on a terminal, a plain line now and then otherwise. */
+/** Shows the progress of a long action: a bar on a terminal, otherwise an occasional line. */
 export class Progress {
   readonly #err: Sink
   readonly #clock: Clock
@@ -32,7 +32,7 @@ export class Progress {
     this.#paint = paint
   }
 
-  /** `waitsFor` is what it waits for when nothing happens for a while, as the end of a sentence. */
+  /** `waitsFor` names what it waits for, as the end of a sentence. */
   show(done: number, total: number, waitsFor = 'the next page'): void {
     const bar = (columns: number) => renderBar(this.#label, done, total, columns, this.#paint)
     const line = `${countText(done)} of ${countText(total)}`
@@ -40,7 +40,7 @@ export class Progress {
     this.#tickWhileQuiet(waitsFor, bar, line)
   }
 
-  /** For what nobody knows the end of. */
+  /** For an unknown total. */
   count(done: number): void {
     const text = `${countText(done)} so far`
     const bar = (columns: number) => cut(`${this.#label}  ${text}`, columns)
@@ -48,7 +48,7 @@ export class Progress {
     this.#tickWhileQuiet('the next page', bar, text)
   }
 
-  /** Nobody can tell a wait from a standstill unless something moves: the bar, and behind it for how long it waits. */
+  /** Shows the waiting time during a pause, which would otherwise look like a hang. */
   #tickWhileQuiet(waitsFor: string, bar: (columns: number) => string, line: string): void {
     this.#cancelTick?.()
     const begunMs = this.#clock.monotonic()
@@ -66,7 +66,7 @@ export class Progress {
   #say(bar: (columns: number) => string, line: string, isLast: boolean): void {
     const now = this.#clock.monotonic()
     const { isTerminal, columns } = this.#err
-    // Without a terminal nothing is said of what is over before anybody wonders.
+    // Without a terminal, short actions print nothing.
     this.#shownMs ??= isTerminal ? Number.NEGATIVE_INFINITY : now
     if (now - this.#shownMs < (isTerminal ? DRAW_EVERY_MS : LINE_EVERY_MS) && !(isTerminal && isLast)) return
     this.#shownMs = now
@@ -76,7 +76,7 @@ export class Progress {
     } else this.#err.write(`${this.#label}: ${line}\n`)
   }
 
-  /** Takes the bar away: the result says it better. */
+  /** Removes the bar; the result follows. */
   end(): void {
     this.#cancelTick?.()
     this.#cancelTick = undefined
@@ -85,7 +85,7 @@ export class Progress {
   }
 }
 
-/** The bar keeps what room it needs at least; what it waits for is worth more than its length. */
+/** Shortens the bar down to its least width to fit the tail. */
 function withTail(bar: (columns: number) => string, tail: string, columns: number): string {
   const room = columns - widthOf(tail) - 2
   return room < LEAST_BAR ? cut(tail, columns) : `${bar(room)}  ${tail}`

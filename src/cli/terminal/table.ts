@@ -4,19 +4,19 @@ import { cut, pad, widthOf } from './width.js'
 
 export interface Column {
   readonly title: string
-  /** Numbers stand on the right. Default: left. */
+  /** Numbers are aligned right. Default: left. */
   readonly align?: 'left' | 'right'
-  /** May be cut to this many columns when the table is too wide. Default: it is never cut. */
+  /** May be cut to this width if the table is too wide. Default: never cut. */
   readonly min?: number
-  /** Left out first when even that does not help; the highest goes first. Default: it stays. */
+  /** May be left out if that is not enough; the highest first. Default: always shown. */
   readonly spare?: number
 }
 
-/** Text of anybody's, made harmless here; with a tone where it matters. */
+/** Untrusted text, cleaned here, optionally with a tone. */
 export type Cell = string | { readonly text: string; readonly tone: Tone }
 
 export interface TableOptions {
-  /** How wide it may be. Infinity: as wide as it gets. */
+  /** The greatest width. */
   readonly columns: number
   readonly paint?: Paint
 }
@@ -25,7 +25,7 @@ const GAP = '  '
 
 /**
  * A table that fits: wide cells are cut with `…`, then whole columns are left out, and as a last resort the line is cut. A row
- * is always one line, so that what people grep for stays together. A column whose cells are all empty is left out.
+ * is always one line, for grep. A column whose cells are all empty is left out.
  */
 export function renderTable(
   columns: readonly Column[],
@@ -44,7 +44,7 @@ export function renderTable(
       const isLast = i === shown.length - 1
       const { align = 'left' } = columns[c]!
       const padded = isLast && align === 'left' ? text : pad(text, width, align === 'right' ? 'right' : 'left')
-      // Only the text has the tone: painted spaces would show where a tone has a background.
+      // Only the text is painted: padding would show if a tone has a background.
       parts.push(padded.replace(text, () => paint(toneOf(c), text)))
       left -= width + GAP.length
     })
@@ -88,7 +88,7 @@ function layOut(
   }
   const widths = new Map(shown.map((c) => [c, natural.get(c)!]))
   let over = sum(shown, (c) => widths.get(c)!) - room
-  // The widest that may still give gives, so that short columns stay whole.
+  // Shrinks the widest column first, so that short columns stay whole.
   while (over > 0) {
     const giving = shown.filter((c) => widths.get(c)! > leastOf(c))
     if (giving.length === 0) break
@@ -106,7 +106,7 @@ function layOut(
   return { shown, widths }
 }
 
-/** A list of named facts, one for each line. Those that are not there are left out. */
+/** Named facts, one for each line, without the undefined ones. */
 export function renderFacts(
   facts: readonly (readonly [name: string, value: Cell | undefined])[],
   { columns: room, paint = plain }: TableOptions,

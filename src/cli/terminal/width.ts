@@ -6,7 +6,7 @@ const WIDE =
 const NOTHING = /^[\p{Mark}\p{Default_Ignorable_Code_Point}]+$/u
 const PLAIN = /^[\x20-\x7e]*$/
 
-/** How many columns a terminal gives to a text that {@link clean} has been over. */
+/** The width of a cleaned text on a terminal. */
 export function widthOf(text: string): number {
   if (PLAIN.test(text)) return text.length
   let width = 0
@@ -14,7 +14,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** At most `columns` wide; what does not fit ends in `…`. Never cuts a character that people see as one. */
+/** Cuts text to a width, ending in `…`. Never splits a visible character. */
 export function cut(text: string, columns: number): string {
   if (columns <= 0) return ''
   if (PLAIN.test(text)) return text.length <= columns ? text : `${text.slice(0, columns - 1)}…`
@@ -30,7 +30,7 @@ export function cut(text: string, columns: number): string {
   return `${kept}…`
 }
 
-/** Filled up with spaces to that many columns. */
+/** Pads text with spaces to a width. */
 export function pad(text: string, columns: number, side: 'left' | 'right' = 'left'): string {
   const spaces = ' '.repeat(Math.max(0, columns - widthOf(text)))
   return side === 'left' ? text + spaces : spaces + text

@@ -1,4 +1,4 @@
-import type { At } from '../../core/time.js'
+import type { At } from '../../core/time/time.js'
 import type { ItemReport } from '../../ops/api.js'
 import { durationText, instantText } from '../../ops/duration-text.js'
 import { counted } from '../terminal/bar.js'
@@ -13,7 +13,7 @@ interface View {
   readonly now: At
   readonly columns: number
   readonly paint: Paint
-  /** All of the payload, however long. */
+  /** Shows the whole payload, however long. */
   readonly isFull: boolean
 }
 
@@ -27,12 +27,12 @@ const ATTEMPTS: readonly Column[] = [
   { title: 'fingerprint', min: 8, spare: 4 },
   { title: 'error', min: 12 },
 ]
-const LIFE: readonly Column[] = [{ title: 'when' }, { title: 'what' }, { title: '', min: 12 }]
-/** More of a payload is only shown to those who want all of it. */
+const TIMELINE: readonly Column[] = [{ title: 'when' }, { title: 'what' }, { title: '', min: 12 }]
+/** How much of a payload is shown without `--full`. */
 const FOLDED_LINES = 20
 const FOLDED_CHARACTERS = 4_000
 
-/** One item: what it is, its runs, its life, and what it carries. */
+/** One item: its facts, attempts, timeline and payloads. */
 export function renderItem(item: ItemReport, view: View): string[] {
   const { columns, paint } = view
   const lines = [...renderFacts(factsOf(item, view.now), { columns, paint })]
@@ -49,9 +49,9 @@ export function renderItem(item: ItemReport, view: View): string[] {
     ])
     lines.push('', paint('title', 'Attempts'), ...renderTable(ATTEMPTS, rows, { columns, paint }))
   }
-  if (item.life.length > 0) {
-    const rows = item.life.map((one): Cell[] => [instantText(Math.round(one.at)), one.what, one.text])
-    lines.push('', paint('title', 'Life'), ...renderTable(LIFE, rows, { columns, paint }))
+  if (item.timeline.length > 0) {
+    const rows = item.timeline.map((one): Cell[] => [instantText(Math.round(one.at)), one.what, one.text])
+    lines.push('', paint('title', 'Timeline'), ...renderTable(TIMELINE, rows, { columns, paint }))
   }
   if (item.input !== undefined) lines.push('', paint('title', 'Input'), ...renderPayload(item.input, view))
   if (item.result !== undefined) lines.push('', paint('title', 'Result'), ...renderPayload(item.result, view))
@@ -78,12 +78,12 @@ function factsOf(item: ItemReport, now: At): [string, Cell | undefined][] {
     ['deadline', instantAndAgo(envelope.deadline, now)],
     ['taken', instantAndAgo(item.runAt, now)],
     ['running', item.running === undefined ? undefined : item.running ? 'yes' : 'not reported by the last heartbeat'],
-    ['held by', item.holder],
+    ['held by', item.worker],
     ['lease until', instantAndAgo(item.leaseUntil, now)],
     ['ended', instantAndAgo(item.endAt, now)],
-    ['stands aside', hold === undefined ? undefined : `${hold.by} ${hold.key}`],
+    ['held', hold === undefined ? undefined : `${hold.by} ${hold.key}`],
     ['waits for', list(item.waitsFor)],
-    ['to be cancelled', item.cancelled === undefined ? undefined : item.cancelled || 'no reason was given'],
+    ['to be cancelled', item.cancelReason === undefined ? undefined : item.cancelReason || 'no reason given'],
     ['progress', item.progress],
     ['lapsed leases', item.lapses ? `${item.lapses}, of which ${item.crashes ?? 0} while running` : undefined],
     ['redriven', envelope.redrives ? counted(envelope.redrives, 'time') : undefined],
@@ -98,7 +98,7 @@ function groupText(id: string, group: ItemReport['group']): string {
   return `${id} (${group.open} open${group.value === undefined ? '' : `, value ${group.value}`})`
 }
 
-/** A payload, indented if it is JSON, and folded if it is long. */
+/** A payload, indented if it is JSON, and shortened if it is long. */
 function renderPayload(text: string, { columns, paint, isFull }: Pick<View, 'columns' | 'paint' | 'isFull'>): string[] {
   const pretty = indented(isFull ? text : text.slice(0, FOLDED_CHARACTERS), text)
   const lines = cleanLines(pretty).split('\n')
@@ -107,13 +107,13 @@ function renderPayload(text: string, { columns, paint, isFull }: Pick<View, 'col
   return [
     ...shown.map((line) => `  ${line}`),
     ...(isCut
-      ? [paint('dim', cut(`  … ${counted(text.length, 'character')} in all; --full shows them`, columns))]
+      ? [paint('dim', cut(`  … ${counted(text.length, 'character')} in total; --full shows them`, columns))]
       : []),
   ]
 }
 
 function indented(shown: string, whole: string): string {
-  // What was cut is no JSON any more, and what is large takes long to parse for nothing.
+  // A shortened payload is no longer JSON.
   if (shown.length < whole.length) return shown
   try {
     return JSON.stringify(JSON.parse(whole), null, 2)

@@ -1,5 +1,5 @@
-import type { At } from '../../core/time.js'
-import type { ItemLine } from '../../ops/api.js'
+import type { At } from '../../core/time/time.js'
+import type { ListedItem } from '../../ops/api.js'
 import type { Cell, Column } from '../terminal/table.js'
 import { classCell, stateCell } from './states.js'
 import { agoText } from './times.js'
@@ -15,8 +15,8 @@ export const ITEM_COLUMNS: readonly Column[] = [
   { title: 'error', min: 12 },
 ]
 
-/** An item in one line. `when` is what matters in its state: its end, its next run, how long it runs or waits. */
-export function itemCells(item: ItemLine, now: At): Cell[] {
+/** An item in one line. `when` depends on the state: its end, its next run, or since when it runs or waits. */
+export function itemCells(item: ListedItem, now: At): Cell[] {
   const { envelope } = item
   return [
     item.id,
@@ -30,7 +30,7 @@ export function itemCells(item: ItemLine, now: At): Cell[] {
   ]
 }
 
-function whenText(item: ItemLine, now: At): string {
+function whenText(item: ListedItem, now: At): string {
   switch (item.state) {
     case 'completed':
     case 'dead':

@@ -1,11 +1,11 @@
 import { unreachable } from '../../core/unreachable.js'
 import type { FindingCode, Ops } from '../../ops/api.js'
-import type { ReasonCode } from '../../ops/explain.js'
+import type { ReasonCode } from '../../ops/items/explain.js'
 
 /** A command, word by word. */
 export type Words = readonly string[]
 
-/** The commands that do what the remedy of a reason says; none where nothing is to be done, or not from here. */
+/** The commands that apply the remedy of a reason, if there are any. */
 export async function stepsOf(code: ReasonCode, id: string, ops: Ops): Promise<readonly Words[]> {
   switch (code) {
     case 'dead':
@@ -35,7 +35,7 @@ export async function stepsOf(code: ReasonCode, id: string, ops: Ops): Promise<r
       ]
     }
     case 'waiting':
-    case 'lapsed':
+    case 'lease-lapsed':
     case 'no-worker':
       return [['workers']]
     case 'unknown-type':
@@ -52,24 +52,9 @@ export async function stepsOf(code: ReasonCode, id: string, ops: Ops): Promise<r
   }
 }
 
-/** The same for a finding of `audit` that it does not mend itself. */
+/** The same for a finding that `audit` cannot repair itself. */
 export function repairsOf(code: FindingCode, id: string): readonly Words[] {
-  switch (code) {
-    case 'gate-unknown':
-    case 'gate-cycle':
-      return [['cancel', id]]
-    case 'no-worker':
-      return [['workers']]
-    case 'unknown-type':
-      return [['workers'], ['cancel', id]]
-    case 'stray':
-    case 'gate-missing':
-    case 'gate-missed':
-    case 'pause-over':
-    case 'lapsed':
-    case 'group-count':
-      return []
-    default:
-      return unreachable(code)
-  }
+  const workers = code === 'no-worker' || code === 'unknown-type' ? [['workers']] : []
+  const cancel = ['gate-unknown', 'gate-cycle', 'unknown-type'].includes(code) ? [['cancel', id]] : []
+  return [...workers, ...cancel]
 }

@@ -1,14 +1,14 @@
-import type { Reason } from '../../ops/explain.js'
+import type { Reason } from '../../ops/items/explain.js'
 import { wrap } from '../screen.js'
 import { clean } from '../terminal/clean.js'
 import type { Paint } from '../terminal/paint.js'
 
-/** A reason, what would help, and the commands that do it. */
+/** A reason, its remedy, and the commands for it. */
 export interface ShownReason extends Pick<Reason, 'text' | 'remedy'> {
   readonly commands?: readonly string[]
 }
 
-/** Reasons in their order, each with what would help. Commands are never wrapped or cut: they are there to be copied. */
+/** Reasons in order, each with its remedy. Commands are never wrapped or cut, so that they can be copied. */
 export function renderReasons(reasons: readonly ShownReason[], columns: number, paint: Paint): string[] {
   return reasons.flatMap(({ text, remedy, commands = [] }, i) => {
     const mark = reasons.length === 1 ? '' : `${i + 1}. `

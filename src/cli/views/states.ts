@@ -1,9 +1,9 @@
-import type { FailureClass } from '../../core/failure.js'
-import type { ItemStateWord } from '../../ports/words.js'
+import type { FailureClass } from '../../core/failure/failure.js'
+import type { ItemState } from '../../ports/words.js'
 import type { Tone } from '../terminal/paint.js'
 import type { Cell } from '../terminal/table.js'
 
-const TONES: Readonly<Record<ItemStateWord, Tone>> = {
+const TONES: Readonly<Record<ItemState, Tone>> = {
   waiting: 'plain',
   scheduled: 'dim',
   retrying: 'warn',
@@ -14,7 +14,7 @@ const TONES: Readonly<Record<ItemStateWord, Tone>> = {
   cancelled: 'dim',
 }
 
-export function stateCell(state: ItemStateWord): Cell {
+export function stateCell(state: ItemState): Cell {
   return { text: state, tone: TONES[state] }
 }
 

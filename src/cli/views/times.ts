@@ -1,7 +1,7 @@
-import type { At } from '../../core/time.js'
+import type { At } from '../../core/time/time.js'
 import { durationText, instantText } from '../../ops/duration-text.js'
 
-/** `3 m ago`; an instant that is still to come reads `in 3 m`. */
+/** `3 m ago`, or `in 3 m` for a future instant. */
 export function agoText(at: At | undefined, now: At): string {
   if (at === undefined) return ''
   if (at === Infinity) return 'never'
@@ -14,7 +14,7 @@ export function instantAndAgo(at: At | undefined, now: At): string | undefined {
   return at === Infinity ? 'never' : `${instantText(Math.round(at))} (${agoText(at, now)})`
 }
 
-/** An instant that is kept as text, as all others are shown. What is no instant is left as it is. */
+/** An instant stored as text, in the usual format. Other text is unchanged. */
 export function isoText(iso: string | undefined): string {
   if (iso === undefined) return ''
   const at = Date.parse(iso)

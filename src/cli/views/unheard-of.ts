@@ -2,8 +2,8 @@ import type { Ops } from '../../ops/api.js'
 import { clean } from '../terminal/clean.js'
 import { didYouMean } from '../usage-error.js'
 
-/** Why nothing was found, where a name is none that anybody has heard of: it was probably mistyped. */
-export async function unheardOf(
+/** Why nothing was found, if a name is unknown: it was probably mistyped. */
+export async function mistypedName(
   ops: Ops,
   { type, queue }: { readonly type?: string | undefined; readonly queue?: string | undefined },
 ): Promise<string | undefined> {
@@ -16,7 +16,7 @@ export async function unheardOf(
     ['queue', queue, queues],
   ] as const) {
     if (name === undefined || known.has(name)) continue
-    return clean(`No item is of the ${what} "${name}", and no worker knows it.${didYouMean(name, [...known])}`)
+    return clean(`No item has the ${what} "${name}", and no worker serves it.${didYouMean(name, [...known])}`)
   }
   return undefined
 }

@@ -1,4 +1,4 @@
-import type { RigReport, WritLine, WritReport } from '../../ops/api.js'
+import type { RigReport, WritReport, WritSummary } from '../../ops/api.js'
 import { cleanLines } from '../terminal/clean.js'
 import type { Paint, Tone } from '../terminal/paint.js'
 import { type Cell, type Column, renderFacts, renderTable } from '../terminal/table.js'
@@ -11,7 +11,7 @@ interface View {
   readonly paint: Paint
 }
 
-/** A body is for the page; here its beginning has to do. */
+/** How many lines of a body are shown. */
 const BODY_LINES = 20
 
 export const WRIT_COLUMNS: readonly Column[] = [
@@ -34,7 +34,7 @@ const ENGINE_COLUMNS: readonly Column[] = [
   { title: 'error or block', min: 12 },
 ]
 
-export function writCells(writ: WritLine): Cell[] {
+export function writCells(writ: WritSummary): Cell[] {
   return [
     writ.id,
     { text: writ.phase, tone: toneOf(writ.phase) },
@@ -64,7 +64,7 @@ export function renderWrit(writ: WritReport, { columns, paint }: View): string[]
     { columns, paint },
   )
   if (writ.reasons.length > 0)
-    lines.push(...title('Why it does not go on'), ...renderReasons(writ.reasons, columns, paint))
+    lines.push(...title('Why it does not continue'), ...renderReasons(writ.reasons, columns, paint))
   if (writ.links.length > 0) {
     const rows = writ.links.map(({ from, label, to }) => [from, label, to])
     const heads = [{ title: 'from', min: 12 }, { title: 'label' }, { title: 'to', min: 12 }]
@@ -80,7 +80,7 @@ export function renderWrit(writ: WritReport, { columns, paint }: View): string[]
     const shown = body.slice(0, BODY_LINES).map((line) => cut(`  ${line}`, columns))
     lines.push(...title('Body'), ...shown)
     if (body.length > BODY_LINES)
-      lines.push(paint('dim', cut(`  … ${body.length} lines in all; --json has them`, columns)))
+      lines.push(paint('dim', cut(`  … ${body.length} lines in total; --json has them`, columns)))
   }
   return lines
 }
@@ -109,7 +109,7 @@ export function renderRig(rig: RigReport, { columns, paint }: View): string[] {
   return [...facts, '', ...renderTable(ENGINE_COLUMNS, rows, { columns, paint })]
 }
 
-/** Words of phases, rigs and engines; types of writs may have phases of their own, which have none. */
+/** The tone of a phase or status. Phases of custom types have none. */
 function toneOf(word: string): Tone {
   if (['completed', 'done'].includes(word)) return 'good'
   if (['failed', 'stuck'].includes(word)) return 'bad'

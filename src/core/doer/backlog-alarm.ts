@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.js'
 import { functionOption, numberOption, OptionError } from '../options.js'
-import type { Ms } from '../time.js'
+import type { Clock } from '../time/clock.js'
+import type { Ms } from '../time/time.js'
 
 /** What a bounded doer says of its backlog. */
 export interface BacklogInfo {
@@ -11,7 +11,7 @@ export interface BacklogInfo {
   readonly nonEmptyForMs: Ms
 }
 
-/** When to be told that tasks keep waiting. */
+/** When to report that tasks keep waiting. */
 export interface BacklogOptions<Info> {
   /** Called once tasks have been waiting without a break for `backlogAfterMs`. What it throws is ignored. */
   readonly onBacklog?: (info: Info) => void
@@ -23,7 +23,7 @@ export interface BacklogOptions<Info> {
 
 /** Watches the length of a list; has a timer only while the list is not empty. */
 export interface BacklogAlarm {
-  /** To be told after every change. */
+  /** To be called after every change. */
   pending(count: number): void
 }
 

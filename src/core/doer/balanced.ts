@@ -1,11 +1,11 @@
-import { Heap } from '../heap.js'
+import { Heap } from '../collections/heap.js'
 import { type BoundedDoerOptions, boundedDoer, type HeldTask, higherFirst, type Pending } from './bounded.js'
 import type { Doer } from './doer.js'
 
 interface Group {
   readonly waiting: Heap<HeldTask>
   running: number
-  /** Its place among the groups that have somebody waiting; −1 while it has nobody. */
+  /** Its place among the groups that have waiting tasks; −1 while it has none. */
   index: number
 }
 
@@ -59,7 +59,7 @@ function balancedPending(): Pending {
       const group = order.peek()
       if (group === undefined) return undefined
       size -= 1
-      // Taken out before its first task is: a heap compares by what stands in it.
+      // Taken out before its first task is: a heap compares by what is in it.
       order.pop()
       const task = group.waiting.pop()
       if (group.waiting.size > 0) order.push(group)

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks'
 import { integerOption, optionsObject } from '../options.js'
-import type { At } from '../time.js'
+import type { At } from '../time/time.js'
 import { type BacklogInfo, type BacklogOptions, backlogAlarm } from './backlog-alarm.js'
 import { type ClockOptions, clockOption } from './clock-option.js'
 import type { Doer } from './doer.js'
@@ -24,7 +24,7 @@ export interface HeldTask {
   readonly createdAt: At
   /** Counts up with every task. */
   readonly order: number
-  /** The context of whoever gave it: it starts when somebody else's task ends, and must not inherit from that. */
+  /** The context of the caller: the task starts when another one ends, and must not inherit from that. */
   readonly scope: AsyncResource | undefined
 }
 

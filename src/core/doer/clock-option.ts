@@ -1,6 +1,6 @@
-import { type Clock, clockFrom } from '../clock.js'
 import { functionOption, OptionTypeError } from '../options.js'
-import type { At } from '../time.js'
+import { type Clock, clockFrom } from '../time/clock.js'
+import type { At } from '../time/time.js'
 
 /** Where an option object takes its time from. */
 export interface ClockOptions {

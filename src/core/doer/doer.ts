@@ -1,4 +1,4 @@
-import type { At } from '../time.js'
+import type { At } from '../time/time.js'
 
 /** What a doer may know of a task when it decides which one runs next. */
 export interface DoerTaskOptions {
@@ -24,7 +24,7 @@ export interface Doer {
    * swallowed, so a task that matters reports for itself; `doWith` does that.
    */
   do(task: () => Promise<void>, options?: DoerTaskOptions): void
-  /** Resolves when nothing is running or waiting; at once where that is so already. */
+  /** Resolves when nothing is running or waiting. */
   done(): Promise<void>
   /** How many tasks run at once at most. `Infinity`: there is no limit. Absent: not known, and places are not lent. */
   readonly concurrency?: number

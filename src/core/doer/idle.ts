@@ -5,7 +5,7 @@ export interface Idle {
   reached(): void
 }
 
-/** Nobody waits yet. All who wait share one promise. */
+/** All callers that wait share one promise. */
 export function idle(): Idle {
   let waiting: Promise<void> | undefined
   let resolve: (() => void) | undefined

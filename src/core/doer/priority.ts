@@ -1,4 +1,4 @@
-import { Heap } from '../heap.js'
+import { Heap } from '../collections/heap.js'
 import { type BoundedDoerOptions, boundedDoer, type HeldTask, higherFirst } from './bounded.js'
 import type { Doer } from './doer.js'
 

@@ -1,4 +1,4 @@
-import { show } from '../show.js'
+import { describeValue } from '../text/describe-value.js'
 
 /** A promise that is fulfilled: what is chained to it runs soon, but not before the caller is done. */
 const SOON = Promise.resolve()
@@ -29,5 +29,6 @@ export function start(task: () => unknown, settled: () => void): void {
 
 /** Refuses what cannot be run, where the caller still sees it: once accepted, a task's error is swallowed. */
 export function checkTask(task: unknown): asserts task is () => unknown {
-  if (typeof task !== 'function') throw new TypeError(`doer.do(task): task must be a function, got ${show(task)}`)
+  if (typeof task !== 'function')
+    throw new TypeError(`doer.do(task): task must be a function, got ${describeValue(task)}`)
 }

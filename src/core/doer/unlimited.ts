@@ -11,7 +11,7 @@ export interface UnlimitedDoerOptions {
 
 const NEVER = (): void => {}
 
-/** A doer without a cap: every task starts at once. `available()` is constant, so it never rises and never wakes anybody. */
+/** A doer without a limit: every task starts immediately. `available()` is constant, so it never rises and never wakes a listener. */
 export function unlimitedDoer(options?: UnlimitedDoerOptions): Doer {
   const given = optionsObject('unlimitedDoer', options, ['available'])
   const available = integerOption('unlimitedDoer.available', given.available, { min: 0, default: 256 })

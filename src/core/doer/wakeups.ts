@@ -1,10 +1,10 @@
-/** Those who want to know that there is room again. */
+/** Listeners for room. */
 export interface Wakeups {
   subscribe(listener: () => void): () => void
   wake(): void
 }
 
-/** Nobody listens yet. A listener that throws stops neither the others nor the doer. */
+/** A listener that throws stops neither the others nor the doer. */
 export function wakeups(): Wakeups {
   const listeners = new Set<() => void>()
   return {
@@ -21,7 +21,7 @@ export function wakeups(): Wakeups {
         try {
           listener()
         } catch {
-          // Whoever listens has its own way to report; a doer has none, and goes on.
+          // A listener has its own way to report; a doer has none, and goes on.
         }
       }
     },

@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from '../../core/clock.js'
-import { keepAlive } from '../../core/keep-alive.js'
-import type { Ms } from '../../core/time.js'
+import { type Clock, systemClock } from '../../core/time/clock.js'
+import { keepAlive } from '../../core/time/keep-alive.js'
+import type { Ms } from '../../core/time/time.js'
 import {
   isContention,
   isNotSent,
@@ -36,14 +36,14 @@ export interface PostgresDriverOptions {
   readonly pool?: PgPoolLike | undefined
   /** Where to listen, if the connection string leads to a pooler. */
   readonly listenConnectionString?: string | undefined
-  /** Settings of a pool of ours, instead of the connection string alone. */
+  /** Settings of a pool of ours, instead of just the connection string. */
   readonly config?: object | undefined
   /** Connections at most, where the pool is ours. */
   readonly maxConnections?: number | undefined
   /** Let the server keep plans under the names of statements. */
   readonly prepare: boolean
   readonly clock: Clock
-  /** Hears what nobody waits for: a listening connection that broke, notifications that do not arrive. */
+  /** Called with errors that no call can return: a listening connection broke, notifications do not arrive. */
   readonly onError: (error: unknown) => void
 }
 
@@ -82,8 +82,8 @@ export class PostgresDriver implements Queryable {
   }
 
   /**
-   * The same server over a connection that no user can hold. Whoever is asked something inside a user's transaction asks here:
-   * if each connection of the user's pool is held by a transaction that waits for another one, all wait for ever.
+   * The same server over a connection that no user can hold. Questions that come up inside a user's transaction are asked here:
+   * if each connection of the user's pool is held by a transaction that waits for another one, all wait forever.
    */
   get apart(): PostgresDriver {
     const { pool } = this.#options
@@ -109,7 +109,7 @@ export class PostgresDriver implements Queryable {
           await this.#ask(client, { text: 'commit' })
           return result
         } catch (error) {
-          // On a broken connection the server has rolled back already; the first error is the one to tell.
+          // On a broken connection the server has rolled back already; the first error is the one to report.
           await client.query({ text: 'rollback' }).catch(() => undefined)
           throw error
         }
@@ -122,10 +122,10 @@ export class PostgresDriver implements Queryable {
     await tx.query({ name: '', text })
   }
 
-  /** Hears a channel until the returned function is called. `gap`: the connection was lost, and some may have been missed. */
-  listen(channel: string, hear: (payload: string) => void, gap: () => void): () => void {
+  /** Listens to a channel until the returned function is called. `gap`: the connection was lost, and some may have been missed. */
+  listen(channel: string, receive: (payload: string) => void, gap: () => void): () => void {
     if (this.#isClosed) throw new PostgresClosedError()
-    return this.#listener.listen(channel, hear, gap)
+    return this.#listener.listen(channel, receive, gap)
   }
 
   /** Resolves when every channel that is listened to is known to be heard, or cannot be, or takes too long. */
@@ -137,8 +137,8 @@ export class PostgresDriver implements Queryable {
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
-    // The connections hold no program open, but whoever awaits this is to hear of it: else a program that closes as its last
-    // step would end in the middle, with an error.
+    // The connections hold no program open, but a caller that awaits this must get an answer: else a program that closes as its
+    // last step would end in the middle, with an error.
     const letGo = keepAlive()
     // In real time, whatever the clock: it is the network that is being waited for.
     const cancel = systemClock.after(CLOSE_WAIT, () => this.#clients.cut())
@@ -177,7 +177,7 @@ export class PostgresDriver implements Queryable {
       return result
     } catch (error) {
       // Without a word from the server the connection is in an unknown state, and one that leads to a server which only reads
-      // (a standby, after a failover) leads there for ever: the pool must not hand it out again.
+      // (a standby, after a failover) leads there forever: the pool must not hand it out again.
       client.release?.(!isFromServer(error) || sqlStateOf(error) === READ_ONLY)
       throw error
     }
@@ -196,7 +196,7 @@ export class PostgresDriver implements Queryable {
       ...(values === undefined ? {} : { values: [...values] }),
       rowMode: 'array',
     })
-    // Several statements at once have several results, and nobody asks for them.
+    // Several statements in one query have several results, which no caller asks for.
     return (rows ?? []) as R[]
   }
 
@@ -240,7 +240,7 @@ export class PostgresDriver implements Queryable {
     )
   }
 
-  /** A connection of its own to listen on: one from a pool would be missing there for ever. */
+  /** A separate connection to listen on: one from a pool would be missing there forever. */
   async #listening(): Promise<PgClientLike> {
     const { pool, connectionString, listenConnectionString } = this.#options
     const address = listenConnectionString ?? connectionString
@@ -252,7 +252,7 @@ export class PostgresDriver implements Queryable {
       const Client = this.#clients.remembered(pool.Client, {})
       client = new Client({ ...settingsOf(pool), ...TIMED })
     } else return await this.#connected(() => (pool as PgPoolLike).connect())
-    // Before it connects: an error that nobody hears would end the process.
+    // Before it connects: an error without a listener would end the process.
     client.on('error', () => undefined)
     await this.#connected(async () => client.connect?.())
     client.unref?.()
@@ -296,7 +296,7 @@ function watched(pool: PgPoolLike): PgPoolLike {
 
 const heardClients = new WeakSet<PgClientLike>()
 
-/** The same for a connection in use: it may tell of its end before, during and after a statement, and its pool not listen. */
+/** The same for a connection in use: it may report its end before, during and after a statement, and its pool may not listen. */
 function heard(client: PgClientLike): PgClientLike {
   if (heardClients.has(client)) return client
   heardClients.add(client)

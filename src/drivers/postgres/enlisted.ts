@@ -80,7 +80,7 @@ function fromPg(tx: PgTransaction): EnlistedTransaction {
   }
 }
 
-/** Whether no transaction is open: recent versions of `pg` tell. A `begin` that nobody has waited for is waited for. */
+/** Whether no transaction is open: recent versions of `pg` know. A `begin` that the caller has not awaited is waited for. */
 async function isOutside(tx: PgTransaction): Promise<boolean> {
   const isIdle = () => (tx as { getTransactionStatus?: () => unknown }).getTransactionStatus?.() === 'I'
   if (!isIdle()) return false
@@ -101,7 +101,7 @@ function fromDrizzle(tx: DrizzleTransaction): EnlistedTransaction {
   }
   return {
     async callText(call, argument) {
-      // Parameters would need Drizzle's own `sql`; a text alone is taken as it is, and a quoted literal is as safe.
+      // Parameters would need Drizzle's own `sql`; a plain text is taken as it is, and a quoted literal is as safe.
       const answer = await tx.execute(`select ${call}(${quoteLiteral(argument)})`)
       return onlyText(Array.isArray(answer) ? answer : (answer as { readonly rows: unknown[] }).rows)
     },

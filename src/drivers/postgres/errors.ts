@@ -1,7 +1,7 @@
 import { MillraceError } from '../../core/error.js'
-import { errorMessage } from '../../core/error-text.js'
-import { isInstance, peek, peekString } from '../../core/safe-read.js'
-import { hidePasswords } from '../../core/secrets.js'
+import { errorMessage } from '../../core/text/error-text.js'
+import { isInstance, peek, peekString } from '../../core/text/safe-read.js'
+import { hidePasswords } from '../../core/text/secrets.js'
 
 /** The five letters of an SQLSTATE, where the server has spoken. */
 export function sqlStateOf(error: unknown): string | undefined {
@@ -21,7 +21,7 @@ export function isLocked(error: unknown): boolean {
 }
 
 /**
- * A pooler gave the statement to a connection that had not heard of it, or that knows another under its name. Nothing
+ * A pooler gave the statement to a connection that does not know it, or that knows another under its name. Nothing
  * was run.
  */
 export function isPoolerError(error: unknown): boolean {
@@ -82,7 +82,7 @@ function reasonOf(cause: unknown): string {
   return message === '' ? (peekString(cause, 'code') ?? 'none was given') : hidePasswords(message)
 }
 
-/** A mistake in the program, or an error that has its code: neither tells of the connection. */
+/** A mistake in the program, or an error that has its code: neither says anything about the connection. */
 export function isOfProgram(error: unknown): boolean {
   return [MillraceError, TypeError, RangeError, SyntaxError].some((type) => isInstance(error, type))
 }
@@ -110,7 +110,7 @@ export class ListenUnavailableError extends MillraceError {
       'LISTEN_UNAVAILABLE',
       `LISTEN was accepted, but a notification sent to ourselves did not come back within ${waitedMs} ms: a pooler in ` +
         'transaction mode carries none. Work is found by polling instead. Give `listenConnectionString`, an address ' +
-        'that leads to the server itself, to hear of work at once.',
+        'that leads to the server itself, to be notified of work immediately.',
       { facts: { waitedMs } },
     )
   }

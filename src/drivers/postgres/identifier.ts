@@ -1,6 +1,6 @@
 import { MillraceError } from '../../core/error.js'
 import { OptionTypeError } from '../../core/options.js'
-import { show } from '../../core/show.js'
+import { describeValue } from '../../core/text/describe-value.js'
 
 /** PostgreSQL cuts longer names off without a word, and two systems would then share one schema. */
 const MAX_NAME_BYTES = 63
@@ -9,7 +9,9 @@ const UNSTORABLE = /\0|\p{Surrogate}/u
 /** A name that PostgreSQL cannot keep as it is. */
 class BadIdentifierError extends MillraceError {
   constructor(option: string, name: string, why: string) {
-    super('BAD_NAME', `${option}: ${show(name)} cannot be a name in PostgreSQL: ${why}`, { facts: { option, why } })
+    super('BAD_NAME', `${option}: ${describeValue(name)} cannot be a name in PostgreSQL: ${why}`, {
+      facts: { option, why },
+    })
   }
 }
 
@@ -30,12 +32,12 @@ export function checkIdentifier(option: string, name: unknown): string {
   return name
 }
 
-/** A name as it stands in a statement. */
+/** A name as it is written in a statement. */
 export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** A text as it stands in a statement, for the few places that take no parameters. */
+/** A text as it is written in a statement, for the few places that take no parameters. */
 export function quoteLiteral(text: string): string {
   const quoted = `'${text.replaceAll("'", "''").replaceAll('\\', '\\\\')}'`
   return text.includes('\\') ? ` E${quoted}` : quoted

@@ -1,16 +1,17 @@
-import { type Clock, systemClock } from '../../core/clock.js'
+import { callObserver } from '../../core/call-observer.js'
 import { newToken } from '../../core/ids.js'
-import { tell } from '../../core/tell.js'
-import type { Ms } from '../../core/time.js'
+import { doublingDelay } from '../../core/retry/backoff.js'
+import { type Clock, systemClock } from '../../core/time/clock.js'
+import type { Ms } from '../../core/time/time.js'
 import { ListenUnavailableError } from './errors.js'
 import { quoteIdentifier } from './identifier.js'
 import type { PgClientLike } from './pg-library.js'
 
 const FIRST_PAUSE: Ms = 100
 const LONGEST_PAUSE: Ms = 10_000
-/** How long a notification to ourselves may take before polling is said to be all there is. */
+/** How long a notification to ourselves may take before polling is reported to be all there is. */
 const ECHO_WAIT: Ms = 5_000
-/** How long commits wait for it: an address where nothing answers must hold up nobody. */
+/** How long commits wait for it: an address where nothing answers must not block them. */
 const READY_WAIT: Ms = 2_000
 const ECHO = 'millrace-echo '
 
@@ -22,25 +23,25 @@ export interface ListenerOptions {
   readonly onError: (error: unknown) => void
 }
 
-interface Hearer {
-  readonly hear: (payload: string) => void
+interface Subscriber {
+  readonly receive: (payload: string) => void
   readonly gap: () => void
 }
 
 /**
- * LISTEN on a connection of its own, which comes back by itself: after a loss it reconnects with growing pauses, listens to
- * every channel again, and tells the hearers that there was a gap. A notification to ourselves shows that they arrive at all;
- * where they do not, that is said once.
+ * LISTEN on a separate connection, which comes back by itself: after a loss it reconnects with growing pauses, listens to
+ * every channel again, and notifies the subscribers that there was a gap. A notification to ourselves shows whether they
+ * arrive at all; if they do not, that is reported once.
  */
 export class Listener {
   readonly #options: ListenerOptions
-  readonly #channels = new Map<string, Set<Hearer>>()
+  readonly #channels = new Map<string, Set<Subscriber>>()
   #client: PgClientLike | undefined
   #isConnecting = false
   #isClosed = false
-  #hasToldDeaf = false
+  #hasReportedSilence = false
   #losses = 0
-  #echo: { readonly token: string; readonly heard: () => void } | undefined
+  #echo: { readonly token: string; readonly arrived: () => void } | undefined
   #ready: Promise<void> = Promise.resolve()
   #cancelPause: (() => void) | undefined
 
@@ -48,17 +49,17 @@ export class Listener {
     this.#options = options
   }
 
-  listen(channel: string, hear: (payload: string) => void, gap: () => void): () => void {
-    const hearer = { hear, gap }
+  listen(channel: string, receive: (payload: string) => void, gap: () => void): () => void {
+    const subscriber = { receive, gap }
     const known = this.#channels.get(channel)
-    if (known !== undefined) known.add(hearer)
+    if (known !== undefined) known.add(subscriber)
     else {
-      this.#channels.set(channel, new Set([hearer]))
+      this.#channels.set(channel, new Set([subscriber]))
       this.#ready = within(READY_WAIT, this.#subscribe(channel))
     }
     return () => {
-      const hearers = this.#channels.get(channel)
-      if (hearers?.delete(hearer) !== true || hearers.size > 0) return
+      const subscribers = this.#channels.get(channel)
+      if (subscribers?.delete(subscriber) !== true || subscribers.size > 0) return
       this.#channels.delete(channel)
       void this.#client?.query({ text: `unlisten ${quoteIdentifier(channel)}` }).catch(() => undefined)
     }
@@ -98,7 +99,7 @@ export class Listener {
       client = await this.#options.connect()
       const mine = client
       mine.on('notification', (message: { channel: string; payload?: string }) =>
-        this.#told(message.channel, message.payload ?? ''),
+        this.#deliver(message.channel, message.payload ?? ''),
       )
       mine.on('error', (error: Error) => this.#lost(mine, error))
       mine.on('end', () => this.#lost(mine, undefined))
@@ -116,7 +117,8 @@ export class Listener {
       this.#client = mine
       const wasLost = this.#losses > 0
       this.#losses = 0
-      if (wasLost) for (const hearers of this.#channels.values()) for (const { gap } of [...hearers]) quietly(gap)
+      if (wasLost)
+        for (const subscribers of this.#channels.values()) for (const { gap } of [...subscribers]) quietly(gap)
       this.#askForEcho()
     } catch (error) {
       this.#isConnecting = false
@@ -139,34 +141,34 @@ export class Listener {
   #again(error: unknown): void {
     if (this.#isClosed) return
     this.#losses += 1
-    const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (this.#losses - 1))
+    const pause = doublingDelay(this.#losses - 1, { baseMs: FIRST_PAUSE, maxMs: LONGEST_PAUSE })
     this.#cancelPause = this.#options.clock.after(pause, () => void this.#connect())
-    if (error !== undefined) tell(() => this.#options.onError(error))
+    if (error !== undefined) callObserver(() => this.#options.onError(error))
   }
 
   #askForEcho(): void {
     const [channel] = this.#channels.keys()
-    if (channel === undefined || this.#hasToldDeaf) return
+    if (channel === undefined || this.#hasReportedSilence) return
     const token = ECHO + newToken()
     // In real time, whatever the clock: it is the network that is being waited for.
     const cancel = systemClock.after(ECHO_WAIT, () => {
-      // It may still come: whatever arrives is heard. This is only said, and only once.
+      // It may still come, and whatever arrives is delivered. This only reports, and only once.
       if (this.#echo?.token !== token || this.#isClosed || this.#client === undefined) return
-      this.#hasToldDeaf = true
-      tell(() => this.#options.onError(new ListenUnavailableError(ECHO_WAIT)))
+      this.#hasReportedSilence = true
+      callObserver(() => this.#options.onError(new ListenUnavailableError(ECHO_WAIT)))
     })
-    this.#echo = { token, heard: cancel }
+    this.#echo = { token, arrived: cancel }
     this.#options.echo(channel, token).catch(cancel)
   }
 
-  #told(channel: string, payload: string): void {
+  #deliver(channel: string, payload: string): void {
     if (payload.startsWith(ECHO)) {
       if (payload !== this.#echo?.token) return
-      this.#echo.heard()
+      this.#echo.arrived()
       this.#echo = undefined
       return
     }
-    for (const { hear } of [...(this.#channels.get(channel) ?? [])]) quietly(() => hear(payload))
+    for (const { receive } of [...(this.#channels.get(channel) ?? [])]) quietly(() => receive(payload))
   }
 }
 
@@ -188,10 +190,10 @@ function within(ms: Ms, step: Promise<void>): Promise<void> {
   })
 }
 
-function quietly(tell: () => void): void {
+function quietly(call: () => void): void {
   try {
-    tell()
+    call()
   } catch {
-    // A hearer that throws has only missed what it was told, and reads again at its next poll.
+    // A subscriber that throws has only missed this notification, and reads again at its next poll.
   }
 }

@@ -22,7 +22,7 @@ export interface MigrateOptions {
   /** What these tables belong to: several parts of the package may share one schema. */
   readonly part: string
   readonly migrations: readonly Migration[]
-  /** False: only look, and refuse to work with a schema that is missing or too old. */
+  /** False: only check, and refuse to work with a schema that is missing or too old. */
   readonly mayMigrate: boolean
 }
 
@@ -47,7 +47,7 @@ const CREATE_VERSIONS = `create table if not exists ${VERSIONS} (
   part text primary key, version int not null, min_reader int not null, migrated_at timestamptz not null)`
 
 /**
- * Brings a schema to the version of this program, under a lock, so that any number of processes may start at once. A schema
+ * Brings a schema to the version of this program, under a lock, so that any number of processes may start at the same time. A schema
  * that is newer stays as it is; this program works with it unless it says that it needs a newer reader.
  */
 export async function migrate(options: MigrateOptions): Promise<Found> {

@@ -9,7 +9,7 @@ export interface RedisClientLike {
   readonly status: string
   /** Its socket, where it has one. */
   readonly stream?: { destroy(): unknown }
-  /** What it was made with: it tells whether it sends again what was not answered. */
+  /** What it was made with: it shows whether it sends again what was not answered. */
   readonly options?: object
   eval(source: string, keys: number, ...words: Word[]): Promise<unknown>
   evalsha(sha: string, keys: number, ...words: Word[]): Promise<unknown>

@@ -40,7 +40,7 @@ export function clusterLine(
           const isNew = ({ host, port }: NodeAddress) => !found.some((node) => node.host === host && node.port === port)
           known = [...found, ...seeds.filter(isNew)]
         },
-        () => undefined, // Not told to this user: those to begin with remain.
+        () => undefined, // This user may not ask: the seed nodes remain.
       )
     })
   return client

@@ -1,6 +1,6 @@
-import { type Clock, systemClock } from '../../core/clock.js'
-import { keepAlive } from '../../core/keep-alive.js'
-import type { Ms } from '../../core/time.js'
+import { type Clock, systemClock } from '../../core/time/clock.js'
+import { keepAlive } from '../../core/time/keep-alive.js'
+import type { Ms } from '../../core/time/time.js'
 import type { RedisAddress, RedisClientLike } from './client.js'
 import {
   isNotSent,
@@ -34,7 +34,7 @@ const LOOK_AGAIN_MS: Ms = 20
 
 /**
  * A connection that is made when it is first needed, and made anew for as long as it is wanted. A call either gets an answer
- * or rejects in time; one that is not answered ends the connection, so that nobody goes on waiting on a line that is dead.
+ * or rejects in time; one that is not answered ends the connection, so that no call waits on a dead one.
  */
 export class RedisConnection {
   readonly #options: ConnectionOptions
@@ -136,7 +136,7 @@ export class RedisConnection {
         letGo()
         reject(new RedisTimeoutError(what, ms))
         // A line that carries no answers is worth nothing, whatever else waits on it. It is cut, not closed: the other side
-        // may be gone, and then nobody would answer to that either.
+        // may be gone, and then nothing would answer that either.
         if (!this.#isOurs) return
         if (client.stream === undefined) client.disconnect(true)
         else client.stream.destroy()
@@ -196,7 +196,7 @@ export class RedisConnection {
     this.#onReady = met
     client.on('ready', met)
     if (client.status === 'ready') met()
-    if (client.status === 'wait') client.connect().catch(() => undefined) // Told through `error`; it goes on trying.
+    if (client.status === 'wait') client.connect().catch(() => undefined) // Reported through `error`; it goes on trying.
     if (this.#isClosed && client !== address.client) client.disconnect()
     return client
   }

@@ -1,7 +1,7 @@
 import { MillraceError } from '../../core/error.js'
-import { errorMessage } from '../../core/error-text.js'
-import { peekString } from '../../core/safe-read.js'
-import type { Ms } from '../../core/time.js'
+import { errorMessage } from '../../core/text/error-text.js'
+import { peekString } from '../../core/text/safe-read.js'
+import type { Ms } from '../../core/time/time.js'
 
 /** The server did not answer in time. What was sent may have been done. */
 export class RedisTimeoutError extends MillraceError {

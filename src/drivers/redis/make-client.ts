@@ -1,26 +1,24 @@
 import { MillraceError } from '../../core/error.js'
+import { doublingDelay } from '../../core/retry/backoff.js'
 import type { RedisAddress, RedisClientLike } from './client.js'
 import { clusterLine, type NodeAddress, type NodeClient } from './cluster-line.js'
 
-/** The longest pause between two tries to connect. */
-const MAX_PAUSE_MS = 2_000
-
 /**
- * How our connections behave. Nothing is sent twice by the client: a caller is told that the outcome is unknown, and decides.
- * Nothing waits in the client while it is not connected: whoever waits, waits in `RedisConnection`, and no longer than it said.
+ * How our connections behave. The client sends nothing twice: the caller learns that the outcome is unknown, and decides.
+ * Nothing waits in the client while it is not connected: calls wait in `RedisConnection`, and no longer than their timeout.
  */
 const BEHAVIOUR = Object.freeze({
   lazyConnect: true,
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
-  retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), MAX_PAUSE_MS),
+  retryStrategy: (times: number) => doublingDelay(times - 1, { baseMs: 50, maxMs: 2_000 }),
   // After a fail-over the old address may answer as a replica: connect anew, which asks where the master is. A script wraps
-  // that answer in words of its own.
+  // that answer in its own words.
   reconnectOnError: (error: Error) => error.message.includes('READONLY'),
 })
 
-/** Who listens may wait: its subscriptions are made again after each connect. */
+/** A listener may wait: its subscriptions are made again after each connect. */
 const LISTENING = Object.freeze({ enableOfflineQueue: true, maxRetriesPerRequest: null, autoResubscribe: true })
 
 /** The one place that knows the driver. It is loaded when the first connection is made. */
@@ -64,7 +62,7 @@ export async function makeClient(address: RedisAddress, isListening: boolean): P
 
 type ClusterAddress = NonNullable<RedisAddress['cluster']>
 
-/** A line to listen on beside a client of somebody's own. */
+/** A connection to listen on beside the user's own client. */
 async function lineBeside(client: RedisClientLike): Promise<RedisClientLike> {
   const { startupNodes, options } = client as { startupNodes?: ClusterAddress['nodes']; options?: object }
   if (!Array.isArray(startupNodes) || startupNodes.length === 0) return client.duplicate()
@@ -90,14 +88,14 @@ async function lineInto({ nodes, options = {} }: ClusterAddress): Promise<RedisC
     natMap === undefined || natMap === null,
     BEHAVIOUR.retryStrategy,
     (first, retryStrategy) => {
-      // Whoever listens subscribes again itself, once the nodes have been asked for.
+      // The listener subscribes again itself, once the nodes are known.
       const behaviour = { ...BEHAVIOUR, ...LISTENING, autoResubscribe: false, retryStrategy }
       return new Redis({ ...redisOptions, ...first, ...behaviour }) as unknown as NodeClient
     },
   )
 }
 
-/** Whether a client of somebody's own sends again what was not answered, as far as its options tell. */
+/** Whether a user's own client sends again what was not answered, as far as its options show. */
 export function sendsTwice(client: RedisClientLike): boolean {
   const { autoResendUnfulfilledCommands, maxRetriesPerRequest, retryDelayOnFailover } = (client.options ?? {}) as {
     readonly autoResendUnfulfilledCommands?: boolean

@@ -1,37 +1,37 @@
-import { type Clock, systemClock } from '../../core/clock.js'
-import type { Ms } from '../../core/time.js'
+import { type Clock, systemClock } from '../../core/time/clock.js'
+import type { Ms } from '../../core/time/time.js'
 import type { RedisAddress, RedisClientLike } from './client.js'
 import { RedisConnection } from './connection.js'
 
-type Hear = (message: string) => void
+type Receive = (message: string) => void
 
 export interface SubscriptionsOptions {
   readonly address: RedisAddress
   readonly commandTimeoutMs: Ms
   readonly onError: (error: Error) => void
-  /** The line was cut, or came late, and stands: what was said meanwhile was not heard. */
+  /** The connection was lost, or came late, and is back: messages that were published meanwhile were missed. */
   readonly onMissed: () => void
   readonly clock?: Clock
 }
 
-/** How often a line on which nothing is heard is asked whether it is still there. */
+/** How often a silent connection is asked whether it is still there. */
 const ASK_EVERY_MS: Ms = 15_000
 /** How long a call waits for the subscriptions that were asked for before it. */
 const MAX_WAIT_MS: Ms = 2_000
 
 /**
- * The channels that somebody listens to, on a connection of their own. After a cut they are subscribed to again, and whoever
- * listens is told that it may have missed something. A line that is silent is asked every few seconds, so that one that has
- * died without a word is noticed.
+ * The channels that have listeners, on a separate connection. After a loss they are subscribed to again, and the listeners
+ * are notified that they may have missed something. A silent connection is asked every few seconds, so that one that has died
+ * without a word is noticed.
  */
 export class RedisSubscriptions {
   readonly #options: SubscriptionsOptions
   readonly #clock: Clock
   readonly #connection: RedisConnection
-  readonly #listeners = new Map<string, Set<{ readonly hear: Hear }>>()
+  readonly #listeners = new Map<string, Set<{ readonly receive: Receive }>>()
   #pending = new Set<Promise<void>>()
   #connects = 0
-  /** Somebody asked for a channel in vain: it is subscribed to with the next connection. */
+  /** A subscription failed: its channel is subscribed to with the next connection. */
   #hasFailed = false
   #client: RedisClientLike | undefined
   #stopAsking: (() => void) | undefined
@@ -43,9 +43,9 @@ export class RedisSubscriptions {
     this.#connection = new RedisConnection({ ...options, isListening: true, onConnect: (client) => this.#met(client) })
   }
 
-  /** Hears what is said on a channel from now on. */
-  on(channel: string, hear: Hear): () => void {
-    const one = { hear }
+  /** Receives what is published on a channel from now on. */
+  on(channel: string, receive: Receive): () => void {
+    const one = { receive }
     let listeners = this.#listeners.get(channel)
     if (listeners === undefined) {
       listeners = new Set()
@@ -62,7 +62,7 @@ export class RedisSubscriptions {
     }
   }
 
-  /** Resolves when the channels asked for so far are heard, or after a moment. */
+  /** Resolves when the channels asked for so far are subscribed to, or after a moment. */
   settled(): Promise<void> | undefined {
     if (this.#pending.size === 0) return undefined
     const all = Promise.allSettled([...this.#pending])
@@ -101,30 +101,30 @@ export class RedisSubscriptions {
   #met(client: RedisClientLike): void {
     if (this.#client !== client) {
       this.#client = client
-      client.on('message', (channel, message) => this.#heard(channel, message))
+      client.on('message', (channel, message) => this.#deliver(channel, message))
     }
     const mayHaveMissed = this.#connects > 0 || this.#hasFailed
     this.#connects += 1
     this.#hasFailed = false
     if (this.#isClosed) return
     this.#keepAsking()
-    // With every connection, the first one included: whoever asked before it may have given up waiting. Twice is harmless.
+    // With every connection, the first one included: a caller that asked before it may have given up waiting. Twice is harmless.
     const channels = [...this.#listeners.keys()]
     if (channels.length > 0) this.#ask((again) => again.subscribe(...channels))
     if (!mayHaveMissed) return
-    const told = () => {
+    const report = () => {
       if (!this.#isClosed) this.#options.onMissed()
     }
     const settled = this.settled()
-    if (settled === undefined) told()
-    else void settled.then(told)
+    if (settled === undefined) report()
+    else void settled.then(report)
   }
 
-  #heard(channel: string, message: string): void {
+  #deliver(channel: string, message: string): void {
     for (const one of [...(this.#listeners.get(channel) ?? [])]) {
       if (!this.#listeners.get(channel)?.has(one)) continue
       try {
-        one.hear(message)
+        one.receive(message)
       } catch {
         // A listener's fault is the listener's: neither the others nor the connection notice.
       }

@@ -1,13 +1,13 @@
 import { type FSWatcher, watch } from 'node:fs'
-import type { Clock } from '../../core/clock.js'
-import type { Ms } from '../../core/time.js'
+import type { Clock } from '../../core/time/clock.js'
+import type { Ms } from '../../core/time/time.js'
 
-/** How often the version is asked for where the file system tells nothing. */
-export const NET_MS: Ms = 250
+/** How often the version is polled, in case the file system reports nothing. */
+export const POLL_MS: Ms = 250
 
 /**
- * Notices that another connection has changed the file: the file system tells of writes to the log at once, and the version
- * that SQLite keeps is asked for now and then, in case it does not. Our own writes do not count.
+ * Notices that another connection has changed the file: the file system reports writes to the log immediately, and the version
+ * that SQLite keeps is polled in case it does not. Our own writes do not count.
  */
 export class ChangeWatch {
   readonly #file: string
@@ -29,14 +29,14 @@ export class ChangeWatch {
     this.#arm()
   }
 
-  /** Looks now. */
-  look(): void {
+  /** Checks now. */
+  check(): void {
     let version: number
     try {
       version = this.#version()
     } catch {
-      // A process that was killed in the middle of its write may leave the index of the log unreadable for a moment. The net
-      // looks again; whoever uses the file hears what is wrong with it.
+      // A process that was killed in the middle of its write may leave the index of the log unreadable for a moment. The
+      // next poll checks again; callers that use the file get the error.
       return
     }
     if (version === this.#last) return
@@ -54,27 +54,27 @@ export class ChangeWatch {
   #listen(): void {
     try {
       this.#watcher = watch(`${this.#file}-wal`, { persistent: false }, () => this.#ask())
-      // It was removed, or the system has no watches left: the net is slower, and enough.
+      // It was removed, or the system has no watches left: polling is slower, and enough.
       this.#watcher.on('error', () => this.#watcher?.close())
     } catch {
       // As above.
     }
   }
 
-  /** Many events of one turn are one look. */
+  /** Many events of one turn cause one check. */
   #ask(): void {
     if (this.#isAsked) return
     this.#isAsked = true
     setImmediate(() => {
       this.#isAsked = false
-      if (this.#cancel !== undefined) this.look()
+      if (this.#cancel !== undefined) this.check()
     })
   }
 
   #arm(): void {
-    this.#cancel = this.#clock.after(NET_MS, () => {
+    this.#cancel = this.#clock.after(POLL_MS, () => {
       this.#arm()
-      this.look()
+      this.check()
     })
   }
 }

@@ -1,6 +1,7 @@
-import type { Clock, Random } from '../../core/clock.js'
-import { keepAlive } from '../../core/keep-alive.js'
-import type { At, Ms } from '../../core/time.js'
+import { doublingDelay } from '../../core/retry/backoff.js'
+import type { Clock, Random } from '../../core/time/clock.js'
+import { keepAlive } from '../../core/time/keep-alive.js'
+import type { At, Ms } from '../../core/time/time.js'
 import { ChangeWatch } from './change-watch.js'
 import { inReadTransaction, inWriteTransaction, type SqliteDatabase } from './database.js'
 import { isBusy, SqliteBusyError, SqliteClosedError } from './errors.js'
@@ -38,9 +39,9 @@ interface Opened<S> {
 
 /** SQLite itself never waits for another process's write: it would wait with this process's event loop blocked. */
 const BUSY_MS: Ms = 0
-/** The longest pause between two tries. */
-const MAX_PAUSE_MS: Ms = 20
-/** Nobody but a program that hangs holds the write lock for so long. */
+/** Pauses between two tries. */
+const RETRY_PAUSE = { baseMs: 1, maxMs: 20, jitter: 'full' } as const
+/** Only a program that hangs holds the write lock for so long. */
 const PATIENCE_MS: Ms = 30_000
 
 /**
@@ -108,7 +109,7 @@ export class SqliteConnection<S> {
     const one = { changed }
     this.#listeners.add(one)
     if (this.#opened !== undefined) this.#beginWatch(this.#opened)
-    // Whoever uses the connection hears why it cannot be opened; a listener has nothing to be told.
+    // Callers that use the connection get the reason why it cannot be opened; a listener needs none.
     else if (!this.#isClosed) this.#open().catch(() => undefined)
     return () => {
       this.#listeners.delete(one)
@@ -128,7 +129,7 @@ export class SqliteConnection<S> {
     this.#watch?.close()
     this.#watch = undefined
     this.#listeners.clear()
-    // An open that fails has been told to whoever asked for it.
+    // Its caller has been rejected if the open failed.
     const opened = this.#opened ?? (await this.#opening?.catch(() => undefined))
     this.#opened = undefined
     this.#opening = undefined
@@ -145,7 +146,7 @@ export class SqliteConnection<S> {
   readonly #start = (): void => {
     this.#isArmed = false
     if (this.#flushing !== undefined || this.#waiting.length === 0) return
-    // The common case, with nobody in the way: no promise, no pause.
+    // The common case, with no other writer: no promise, no pause.
     if (this.#opened !== undefined && this.#runWaiting(this.#opened) === undefined) return
     this.#flushing = this.#flush()
   }
@@ -168,14 +169,14 @@ export class SqliteConnection<S> {
     }
   }
 
-  /** Runs everything that waits. Returns the error if somebody else is writing: what was not run waits on. */
+  /** Runs everything that waits. Returns the error if another connection is writing: what was not run waits on. */
   #runWaiting(opened: Opened<S>): unknown {
     const jobs = this.#waiting
     this.#waiting = []
     const failed = this.#runTogether(opened, jobs)
     if (failed === undefined) return undefined
     let left = jobs
-    // One bad job must not take its neighbours down: each runs alone then.
+    // One bad job must not take its neighbours down: each runs by itself then.
     let error: unknown = failed
     while (!isBusy(error)) {
       const [job, ...rest] = left
@@ -214,7 +215,7 @@ export class SqliteConnection<S> {
         return opened
       },
       (error: unknown) => {
-        // Whoever comes next tries again: the directory may be there by then.
+        // The next call tries again: the directory may be there by then.
         this.#opening = undefined
         throw error
       },
@@ -250,7 +251,7 @@ export class SqliteConnection<S> {
         if (!isBusy(error)) throw error
         const waited = clock.monotonic() - begun
         if (waited >= PATIENCE_MS) throw new SqliteBusyError(this.file, waited, error)
-        await clock.sleep(1 + this.#random() * Math.min(MAX_PAUSE_MS, 2 ** tries))
+        await clock.sleep(1 + doublingDelay(tries, RETRY_PAUSE, this.#random))
       }
     }
   }

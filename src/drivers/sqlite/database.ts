@@ -26,7 +26,7 @@ export interface SqliteDatabase {
   close(): void
 }
 
-/** Runs in one `BEGIN IMMEDIATE` transaction: everything that `run` wrote, or nothing. Throws at once if the lock is taken. */
+/** Runs in one `BEGIN IMMEDIATE` transaction: everything that `run` wrote, or nothing. Throws immediately if the lock is taken. */
 export function inWriteTransaction<T>(db: SqliteDatabase, run: () => T): T {
   return inTransaction(db, 'begin immediate', run)
 }

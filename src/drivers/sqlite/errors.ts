@@ -1,6 +1,6 @@
 import { MillraceError } from '../../core/error.js'
-import { peek } from '../../core/safe-read.js'
-import type { Ms } from '../../core/time.js'
+import { peek } from '../../core/text/safe-read.js'
+import type { Ms } from '../../core/time/time.js'
 
 const BUSY = 5
 const LOCKED = 6
@@ -20,7 +20,7 @@ export class SqliteMissingError extends MillraceError {
     super(
       'DRIVER_MISSING',
       `SQLite cannot be opened: ${reasons.join('; ')}. Install the driver with "npm install better-sqlite3@12", ` +
-        'or run on Node 22.13 or newer, which has one of its own.',
+        'or run on Node 22.13 or newer, which includes one.',
       { cause },
     )
   }
@@ -41,7 +41,7 @@ export class SqliteOpenError extends MillraceError {
   }
 }
 
-/** Somebody else kept the write lock for longer than anybody waits. Nothing of what was asked has been written. */
+/** Another connection kept the write lock for longer than a call waits. Nothing of the call has been written. */
 export class SqliteBusyError extends MillraceError {
   constructor(file: string, afterMs: Ms, cause: unknown) {
     super(

@@ -37,7 +37,7 @@ export function overNodeSqlite(db: NodeSqlite): SqliteDatabase {
     const statement = db.prepare(sql)
     const isArrays = statement.setReturnArrays !== undefined
     statement.setReturnArrays?.(true)
-    // Before it could return arrays, the columns of an object stand in their order; ours never share a name.
+    // Before it could return arrays, the columns of an object keep their order; ours never share a name.
     const row = (found: unknown): unknown => (isArrays || found === undefined ? found : Object.values(found as object))
     return {
       run: (...params) => Number(statement.run(...params).changes),
@@ -50,7 +50,7 @@ export function overNodeSqlite(db: NodeSqlite): SqliteDatabase {
     prepare,
     exec(sql) {
       db.exec(sql)
-      // Only for versions that cannot tell: what we begin and end ourselves.
+      // Only for versions that do not say: what we begin and end ourselves.
       if (/^begin\b/i.test(sql)) isBegun = true
       else if (/^(?:commit|rollback)\b/i.test(sql)) isBegun = false
     },

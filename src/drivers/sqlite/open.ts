@@ -1,5 +1,5 @@
 import { closeSync, openSync } from 'node:fs'
-import type { Ms } from '../../core/time.js'
+import type { Ms } from '../../core/time/time.js'
 import { isBetterSqlite3, loadBetterSqlite3, openBetterSqlite3, overBetterSqlite3 } from './better-sqlite3.js'
 import type { SqliteDatabase } from './database.js'
 import { isBusy, SqliteMissingError, SqliteOpenError } from './errors.js'
@@ -14,7 +14,7 @@ export interface OpenSqliteOptions {
   readonly cacheKib?: number
   /** Which library. Default: better-sqlite3 where it loads, else Node's own. */
   readonly driver?: 'better-sqlite3' | 'node:sqlite'
-  /** Hears every statement, for tests that count. Only better-sqlite3 can tell. */
+  /** Called with every statement, for tests that count. Only better-sqlite3 supports it. */
   readonly onStatement?: (sql: string) => void
 }
 
@@ -42,7 +42,7 @@ export function openSqlite(file: string, options: OpenSqliteOptions): SqliteData
 }
 
 /**
- * What is not there yet is made for its owner alone: it holds inputs and results. SQLite gives the files beside it the same
+ * A new file is readable by its owner only: it holds inputs and results. SQLite gives the files beside it the same
  * permissions. A file that is there keeps those that it has.
  */
 function createPrivately(file: string): void {

@@ -1,5 +1,5 @@
 import { MillraceError } from '../../core/error.js'
-import { errorMessage } from '../../core/error-text.js'
+import { errorMessage } from '../../core/text/error-text.js'
 import { inWriteTransaction, type SqliteDatabase } from './database.js'
 
 /** One step of a schema: from the version before it to `version`. Additive, and never changed once released. */
@@ -10,7 +10,7 @@ export interface SchemaStep {
   readonly sql: string
 }
 
-/** The tables of one component. Several components share a file; each has a version of its own. */
+/** The tables of one component. Several components share a file; each has its own version. */
 export interface SchemaPlan {
   /** The name of the component, its prefix included. */
   readonly component: string
@@ -31,7 +31,7 @@ class SchemaTooNewError extends MillraceError {
   }
 }
 
-/** Tables are missing or old, and this process was told not to make them. */
+/** Tables are missing or old, and the options forbid this process to make them. */
 class SchemaMissingError extends MillraceError {
   constructor(component: string, version: number, own: number) {
     super(
@@ -48,8 +48,8 @@ class SchemaConflictError extends MillraceError {
   constructor(component: string, cause: unknown) {
     super(
       'SCHEMA_CONFLICT',
-      `The tables "${component}" cannot be made: ${errorMessage(cause)}. SQLite does not tell upper from lower case in names, so a system ` +
-        'whose prefix differs only in case has the same tables, and so may a program of your own. Write the prefix exactly as the ' +
+      `The tables "${component}" cannot be made: ${errorMessage(cause)}. SQLite does not distinguish upper from lower case in names, so a system ` +
+        'whose prefix differs only in case has the same tables, and so may one of your own programs. Write the prefix exactly as the ' +
         'other system does, or choose another one.',
       { cause, facts: { component } },
     )

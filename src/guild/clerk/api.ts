@@ -1,4 +1,5 @@
-import type { LinkKind } from './link-kinds.js'
+import type { LinkKind } from './links/link-kinds.js'
+import type { WritTypeConfig } from './types/writ-type.js'
 import type {
   EditWrit,
   LinkDoc,
@@ -8,8 +9,7 @@ import type {
   WritFilter,
   WritLinks,
   WritListing,
-} from './writ.js'
-import type { WritTypeConfig } from './writ-type.js'
+} from './writs/writ.js'
 
 /**
  * The Clerk: the one authority over writs. Every change is one transaction of the Stacks, and joins the caller's when there is
@@ -28,12 +28,12 @@ export interface ClerkApi {
   count(filter?: WritFilter): Promise<number>
   /**
    * Brings a writ to another phase. Its type's machine must allow the step. `fields` are written with it, except those that the
-   * Clerk manages. At an end, parent and children follow as the type says, in the same transaction.
+   * Clerk manages. At an end, parent and children follow as the type defines, in the same transaction.
    */
   transition(id: string, to: string, fields?: TransitionFields): Promise<WritDoc>
   /** Replaces what one plugin observed about a writ; what others observed stays. The only way to write it. */
   setWritStatus(id: string, pluginId: string, value: unknown): Promise<WritDoc>
-  /** Changes what a writ says. */
+  /** Changes the contents of a writ. */
   edit(change: EditWrit): Promise<WritDoc>
   /** Links two writs. A link that is there already is returned, with its kind replaced if another one is given. */
   link(sourceId: string, targetId: string, label: string, kind?: string | null): Promise<LinkDoc>

@@ -3,19 +3,19 @@ import { guild } from '../host/current.js'
 import type { Apparatus } from '../host/plugin.js'
 import type { StacksApi } from '../stacks/api.js'
 import type { ClerkApi } from './api.js'
-import { Desk } from './desk.js'
-import { editWrit } from './edit.js'
-import { familyWatcher } from './family.js'
-import { LinkKinds } from './link-kinds.js'
-import { linksOf, linkWrits, unlinkWrits } from './links.js'
-import { MANDATE } from './mandate.js'
-import { postWrit } from './post.js'
-import { countWrits, listWrits, resolveWritId } from './query.js'
-import { setStatus } from './status.js'
-import { transitionWrit } from './transition.js'
-import type { WritDoc } from './writ.js'
-import { writIds } from './writ-ids.js'
-import { WritTypes } from './writ-types.js'
+import { ClerkContext } from './context.js'
+import { familyWatcher } from './families/family.js'
+import { LinkKinds } from './links/link-kinds.js'
+import { linksOf, linkWrits, unlinkWrits } from './links/links.js'
+import { MANDATE } from './types/mandate.js'
+import { WritTypes } from './types/writ-types.js'
+import { editWrit } from './writs/edit.js'
+import { postWrit } from './writs/post.js'
+import { countWrits, listWrits, resolveWritId } from './writs/query.js'
+import { setStatus } from './writs/status.js'
+import { transitionWrit } from './writs/transition.js'
+import type { WritDoc } from './writs/writ.js'
+import { writIds } from './writs/writ-ids.js'
 
 /** The Clerk's part of `guild.json`, under `clerk`. */
 export interface ClerkConfig {
@@ -56,24 +56,24 @@ export function createClerk(): Apparatus {
       const kinds = new LinkKinds(ctx.kits('linkKinds'))
       const types = new WritTypes()
       types.register(MANDATE)
-      const desk = new Desk(stacks, types, ctx.clock, isStrict)
+      const context = new ClerkContext(stacks, types, ctx.clock, isStrict)
       const newWritId = writIds(ctx.clock, ctx.random)
-      stacks.watch<WritDoc>('clerk', 'writs', familyWatcher(desk))
+      stacks.watch<WritDoc>('clerk', 'writs', familyWatcher(context))
       ctx.on('phase:started', () => types.close(defaultType))
       const classification = ({ type, phase }: Pick<WritDoc, 'type' | 'phase'>) =>
         types.machine(type).state(phase).classification
       api = Object.freeze<ClerkApi>({
-        post: async (writ) => postWrit(desk, newWritId, defaultType, writ),
-        show: async (id) => desk.need(stringOption('show(id)', id)),
-        resolveId: async (idOrPrefix) => resolveWritId(desk, idOrPrefix),
-        list: async (listing) => listWrits(desk, listing),
-        count: async (filter) => countWrits(desk, filter),
-        transition: async (id, to, fields) => transitionWrit(desk, id, to, fields),
-        setWritStatus: async (id, pluginId, value) => setStatus(desk, id, pluginId, value),
-        edit: async (change) => editWrit(desk, change),
-        link: async (sourceId, targetId, label, kind) => linkWrits(desk, kinds, sourceId, targetId, label, kind),
-        unlink: async (sourceId, targetId, label) => unlinkWrits(desk, sourceId, targetId, label),
-        links: async (id) => linksOf(desk, id),
+        post: async (writ) => postWrit(context, newWritId, defaultType, writ),
+        show: async (id) => context.need(stringOption('show(id)', id)),
+        resolveId: async (idOrPrefix) => resolveWritId(context, idOrPrefix),
+        list: async (listing) => listWrits(context, listing),
+        count: async (filter) => countWrits(context, filter),
+        transition: async (id, to, fields) => transitionWrit(context, id, to, fields),
+        setWritStatus: async (id, pluginId, value) => setStatus(context, id, pluginId, value),
+        edit: async (change) => editWrit(context, change),
+        link: async (sourceId, targetId, label, kind) => linkWrits(context, kinds, sourceId, targetId, label, kind),
+        unlink: async (sourceId, targetId, label) => unlinkWrits(context, sourceId, targetId, label),
+        links: async (id) => linksOf(context, id),
         listKinds: () => kinds.list(),
         registerWritType: (config) => types.register(config),
         getWritTypeConfig: (name) => types.machine(name).config,

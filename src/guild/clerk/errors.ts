@@ -1,10 +1,10 @@
 import { MillraceError } from '../../core/error.js'
-import { show } from '../../core/show.js'
+import { describeValue } from '../../core/text/describe-value.js'
 
 /** There is no such writ. */
 export class WritNotFoundError extends MillraceError {
   constructor(id: string, role = 'writ') {
-    super('WRIT_NOT_FOUND', `There is no ${role} ${show(id)}.`, { facts: { id } })
+    super('WRIT_NOT_FOUND', `There is no ${role} ${describeValue(id)}.`, { facts: { id } })
   }
 }
 
@@ -14,19 +14,19 @@ export class WritReferenceError extends MillraceError {
     super(
       'WRIT_REFERENCE',
       candidates.length === 0
-        ? `No writ has an id that begins with ${show(prefix)}.`
-        : `Several writs have an id that begins with ${show(prefix)}: ${candidates.join(', ')}, … Write more of it.`,
+        ? `No writ has an id that begins with ${describeValue(prefix)}.`
+        : `Several writs have an id that begins with ${describeValue(prefix)}: ${candidates.join(', ')}, … Write more of it.`,
       { facts: { prefix } },
     )
   }
 }
 
-/** A type that nobody registered. */
+/** A type that is not registered. */
 export class UnknownWritTypeError extends MillraceError {
   constructor(type: string, known: readonly string[], where = 'The writ type') {
     super(
       'UNKNOWN_WRIT_TYPE',
-      `${where} ${show(type)} is not registered. Registered: ${known.join(', ') || 'none'}. Load the plugin that registers it.`,
+      `${where} ${describeValue(type)} is not registered. Registered: ${known.join(', ') || 'none'}. Load the plugin that registers it.`,
       { facts: { type } },
     )
   }
@@ -35,7 +35,7 @@ export class UnknownWritTypeError extends MillraceError {
 /** A phase that the writ's type does not have. */
 export class UnknownPhaseError extends MillraceError {
   constructor(type: string, phase: string, phases: readonly string[]) {
-    super('UNKNOWN_PHASE', `The type "${type}" has no phase ${show(phase)}. It has: ${phases.join(', ')}.`, {
+    super('UNKNOWN_PHASE', `The type "${type}" has no phase ${describeValue(phase)}. It has: ${phases.join(', ')}.`, {
       facts: { type, phase },
     })
   }
@@ -121,11 +121,11 @@ export class LinkError extends MillraceError {
   }
 }
 
-/** A kind that nobody contributed. */
+/** A kind that no plugin contributed. */
 export class UnknownLinkKindError extends MillraceError {
   constructor(kind: unknown, known: readonly string[]) {
-    super('UNKNOWN_LINK_KIND', `Unknown link kind ${show(kind)}. Registered: ${known.join(', ') || 'none'}.`, {
-      facts: { kind: show(kind) },
+    super('UNKNOWN_LINK_KIND', `Unknown link kind ${describeValue(kind)}. Registered: ${known.join(', ') || 'none'}.`, {
+      facts: { kind: describeValue(kind) },
     })
   }
 }

@@ -2,7 +2,7 @@
 import type { Apparatus } from '../host/plugin.js'
 import { createClerk } from './apparatus.js'
 
-/** A new Clerk each time it is read, so that two guilds in one process do not share one. */
+/** A new Clerk each time it is read, so two guilds in one process do not share one. */
 const clerk: { readonly apparatus: Apparatus } = {
   get apparatus() {
     return createClerk()
@@ -29,9 +29,17 @@ export {
   WritSettledError,
   WritTypeError,
 } from './errors.js'
-export type { LinkKind, LinkKindContribution } from './link-kinds.js'
-export { canonicalLabel } from './link-label.js'
-export { MANDATE } from './mandate.js'
+export type { LinkKind, LinkKindContribution } from './links/link-kinds.js'
+export { canonicalLabel } from './links/link-label.js'
+export { MANDATE } from './types/mandate.js'
+export type {
+  ChildrenBehavior,
+  Classification,
+  FamilyAction,
+  StateAttr,
+  WritState,
+  WritTypeConfig,
+} from './types/writ-type.js'
 export type {
   EditWrit,
   LinkDoc,
@@ -41,13 +49,5 @@ export type {
   WritFilter,
   WritLinks,
   WritListing,
-} from './writ.js'
-export { shortWritId } from './writ-ids.js'
-export type {
-  ChildrenBehavior,
-  Classification,
-  FamilyAction,
-  StateAttr,
-  WritState,
-  WritTypeConfig,
-} from './writ-type.js'
+} from './writs/writ.js'
+export { shortWritId } from './writs/writ-ids.js'

@@ -1,19 +1,19 @@
 /** What was decided about a writ. */
-export type RetryDecision = 'requeue' | 'leave'
+export type RequeueDecision = 'requeue' | 'leave'
 
-/** What Clockworks-Retry makes of a writ as it is now, and why. */
+/** What Clockworks-Retry decides about a writ as it is now, and why. */
 export interface RetryDescription {
   readonly writId: string
   /** How many rigs the writ has had. */
   readonly attempts: number
   /** How many it may have. */
   readonly cap: number
-  readonly decision: RetryDecision
+  readonly decision: RequeueDecision
   /** In words. */
   readonly reason: string
 }
 
-/** It works by itself; there is little to ask it. */
+/** Clockworks-Retry works by itself; this only describes what it does. */
 export interface ClockworksRetryApi {
   /** How many attempts (rigs) a writ may have. */
   readonly maxAttempts: number

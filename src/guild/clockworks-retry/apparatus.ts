@@ -1,25 +1,25 @@
 import { channel } from 'node:diagnostics_channel'
-import { errorMessage } from '../../core/error-text.js'
 import { stringOption } from '../../core/options.js'
+import { errorMessage } from '../../core/text/error-text.js'
 import type { ClerkApi } from '../clerk/api.js'
-import type { WritDoc } from '../clerk/writ.js'
+import type { WritDoc } from '../clerk/writs/writ.js'
 import { guild } from '../host/current.js'
 import type { Apparatus, Plugin } from '../host/plugin.js'
 import type { StacksApi } from '../stacks/api.js'
 import type { ClockworksRetryApi, RetryDescription } from './api.js'
 import { MAX_RETRY_ATTEMPTS } from './cap.js'
-import { Observer } from './observer.js'
+import { RetryObserver } from './observer.js'
 
 /** What it is made with. */
 export interface ClockworksRetryOptions {
   /**
-   * Hears of every decision about a writ that became stuck with the flag. Default: none; all are also published on the
+   * Called with every decision about a writ that became stuck with the flag. Default: none; all are also published on the
    * diagnostics channel `millrace:clockworks-retry`.
    */
   readonly onDecision?: (decision: RetryDescription) => void
 }
 
-/** A plugin that gives writs a second attempt. It keeps nothing of its own and changes nothing but the writ's phase. */
+/** A plugin that gives writs a second attempt. It stores nothing and changes nothing but the writ's phase. */
 export function createClockworksRetry(options: ClockworksRetryOptions = {}): Plugin {
   return {
     // One for each guild.
@@ -32,7 +32,7 @@ export function createClockworksRetry(options: ClockworksRetryOptions = {}): Plu
 function apparatusOf({ onDecision }: ClockworksRetryOptions): Apparatus {
   let api: ClockworksRetryApi | undefined
   const decisions = channel('millrace:clockworks-retry')
-  const tell = (decision: RetryDescription): void => {
+  const notify = (decision: RetryDescription): void => {
     decisions.publish(decision)
     onDecision?.(decision)
   }
@@ -43,7 +43,11 @@ function apparatusOf({ onDecision }: ClockworksRetryOptions): Apparatus {
       return api
     },
     start(ctx) {
-      const observer = new Observer(guild().apparatus<StacksApi>('stacks'), guild().apparatus<ClerkApi>('clerk'), tell)
+      const observer = new RetryObserver(
+        guild().apparatus<StacksApi>('stacks'),
+        guild().apparatus<ClerkApi>('clerk'),
+        notify,
+      )
       // After the commit, because a retry that fails must never undo the record of the failure; and kept by the store until it is
       // handled, because a process may die in between.
       guild()

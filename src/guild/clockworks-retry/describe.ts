@@ -1,20 +1,20 @@
-import type { WritDoc } from '../clerk/writ.js'
-import type { SpiderWritStatus } from '../spider/writ-status.js'
+import type { WritDoc } from '../clerk/writs/writ.js'
+import { spiderStatusOf } from '../spider/dispatch/writ-status.js'
 import type { RetryDescription } from './api.js'
 import { MAX_RETRY_ATTEMPTS } from './cap.js'
 
-/** What is made of a writ as it is now, given how many rigs it has had. Pure, so that whoever reads the books can ask. */
+/** The decision about a writ as it is now, given how many rigs it has had. Pure, so any reader of the books can ask. */
 export function describeRetry(writ: WritDoc, attempts: number): RetryDescription {
   const leave = (reason: string): RetryDescription => decided(writ.id, attempts, 'leave', reason)
-  const status = statusOf(writ)
+  const status = spiderStatusOf(writ)
   if (writ.phase !== 'stuck') {
-    // What Spider observed outlives the requeue: somebody who asks later wants to know of it.
-    const before = status?.stuckCause === 'engine-failure' ? ` It was stuck before: ${status.detail ?? ''}` : ''
+    // What Spider observed outlives the requeue, and is worth knowing later.
+    const before = status.stuckCause === 'engine-failure' ? ` It was stuck before: ${status.detail ?? ''}` : ''
     return leave(`The writ is ${writ.phase}, not stuck.${before}`)
   }
-  if (status?.retryable === undefined)
+  if (status.retryable === undefined)
     return leave(
-      status?.stuckCause === undefined
+      status.stuckCause === undefined
         ? 'Nothing says that another attempt may succeed.'
         : `It is stuck by ${status.stuckCause}, which says nothing about another attempt.`,
     )
@@ -34,10 +34,4 @@ function decided(
 }
 
 /** Whether another attempt may succeed: `true`, and nothing that resembles it. */
-export const isRetryable = (writ: WritDoc): boolean => statusOf(writ)?.retryable === true
-
-/** What Spider observed about a writ. */
-export function statusOf(writ: WritDoc): SpiderWritStatus | undefined {
-  const status = writ.status?.['spider']
-  return typeof status === 'object' && status !== null ? status : undefined
-}
+export const isRetryable = (writ: WritDoc): boolean => spiderStatusOf(writ).retryable === true

@@ -7,8 +7,7 @@ const clockworksRetry: Plugin = createClockworksRetry()
 // biome-ignore lint/style/noDefaultExport: a plugin is the default export of its package.
 export default clockworksRetry
 
-// A type only: nothing of Spider is loaded.
-export type { SpiderWritStatus } from '../spider/writ-status.js'
-export type { ClockworksRetryApi, RetryDecision, RetryDescription } from './api.js'
+export type { SpiderWritStatus } from '../spider/dispatch/writ-status.js'
+export type { ClockworksRetryApi, RequeueDecision, RetryDescription } from './api.js'
 export { type ClockworksRetryOptions, createClockworksRetry } from './apparatus.js'
 export { MAX_RETRY_ATTEMPTS } from './cap.js'

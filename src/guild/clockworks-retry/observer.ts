@@ -1,10 +1,11 @@
 import type { ClerkApi } from '../clerk/api.js'
-import type { WritDoc } from '../clerk/writ.js'
+import type { WritDoc } from '../clerk/writs/writ.js'
+import { spiderStatusOf } from '../spider/dispatch/writ-status.js'
 import type { ReadOnlyBook, StacksApi } from '../stacks/api.js'
-import type { ChangeEvent } from '../stacks/events.js'
+import type { ChangeEvent } from '../stacks/watch/events.js'
 import type { RetryDescription } from './api.js'
 import { MAX_RETRY_ATTEMPTS } from './cap.js'
-import { describeRetry, isRetryable, statusOf } from './describe.js'
+import { describeRetry, isRetryable } from './describe.js'
 
 /** What is read of a rig. */
 interface RigView {
@@ -14,28 +15,26 @@ interface RigView {
   readonly attempt?: number
 }
 
-/** How often a requeue is tried again that lost against another process. */
-const RETRIES = 20
-/** How many writs the sweep reads at once. */
+/** How many writs the sweep reads in one query. */
 const PAGE = 100
 
 /** Watches writs become stuck, and opens those again that carry the flag and have attempts left. */
-export class Observer {
+export class RetryObserver {
   readonly #stacks: StacksApi
   readonly #clerk: ClerkApi
-  readonly #tell: (decision: RetryDescription) => void
+  readonly #notify: (decision: RetryDescription) => void
   readonly #writs: ReadOnlyBook<WritDoc>
   readonly #rigs: ReadOnlyBook<RigView>
 
-  constructor(stacks: StacksApi, clerk: ClerkApi, tell: (decision: RetryDescription) => void) {
+  constructor(stacks: StacksApi, clerk: ClerkApi, notify: (decision: RetryDescription) => void) {
     this.#stacks = stacks
     this.#clerk = clerk
-    this.#tell = tell
+    this.#notify = notify
     this.#writs = stacks.readBook('clerk', 'writs')
     this.#rigs = stacks.readBook('spider', 'rigs')
   }
 
-  /** One change of a writ. Everything but an entry into `stuck` with the flag is none of its business. */
+  /** One change of a writ. It ignores everything but an entry into `stuck` with the flag. */
   async observe(event: ChangeEvent<WritDoc>): Promise<void> {
     if (event.type !== 'update') return
     const { entry, prev } = event
@@ -77,17 +76,14 @@ export class Observer {
 
   /** Reads again, decides and acts in one transaction: of two processes that handle one event, one requeues. */
   async #decide(writId: string, rigId: string | undefined): Promise<void> {
-    const decision = await this.#stacks.transaction(
-      async () => {
-        const writ = await this.#writs.get(writId)
-        if (writ?.phase !== 'stuck' || !isRetryable(writ) || rigIdOf(writ) !== rigId) return undefined
-        const decision = describeRetry(writ, await this.#attempts(writId))
-        if (decision.decision === 'requeue') await this.#clerk.transition(writId, 'open')
-        return decision
-      },
-      { retries: RETRIES },
-    )
-    if (decision !== undefined) this.#tell(decision)
+    const decision = await this.#stacks.transaction(async () => {
+      const writ = await this.#writs.get(writId)
+      if (writ?.phase !== 'stuck' || !isRetryable(writ) || rigIdOf(writ) !== rigId) return undefined
+      const described = describeRetry(writ, await this.#attempts(writId))
+      if (described.decision === 'requeue') await this.#clerk.transition(writId, 'open')
+      return described
+    })
+    if (decision !== undefined) this.#notify(decision)
   }
 
   /** The rigs of these writs, the newest first. */
@@ -116,5 +112,5 @@ function isLeftOver(writ: WritDoc, rigs: readonly RigView[]): boolean {
 }
 
 function rigIdOf(writ: WritDoc): string | undefined {
-  return statusOf(writ)?.rigId
+  return spiderStatusOf(writ).rigId
 }

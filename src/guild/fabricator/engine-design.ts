@@ -51,7 +51,7 @@ export interface EngineRunContext {
   readonly idempotencyKey?: string
 }
 
-/** What a run came to. Its kind decides what happens: nothing of it is declared beforehand. */
+/** The result of a run. Its kind decides what happens: nothing of it is declared beforehand. */
 export type EngineRunResult =
   | {
       readonly status: 'completed'
@@ -66,7 +66,7 @@ export type EngineRunResult =
   | { readonly status: 'launched'; readonly sessionId: string }
   /** It cannot go on before a condition holds; then it is run again. */
   | { readonly status: 'blocked'; readonly blockType: string; readonly condition: unknown; readonly message?: string }
-  /** It failed, and says itself whether it is worth another try. Throwing is classified instead. */
+  /** It failed, and states whether another attempt is worthwhile. What it throws is classified instead. */
   | { readonly status: 'failed'; readonly error: string; readonly retryable: boolean }
 
 /** What `collect` may return besides plain yields: recognised by `graft` being an array. */

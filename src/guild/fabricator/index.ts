@@ -2,7 +2,7 @@
 import type { Apparatus } from '../host/plugin.js'
 import { createFabricator } from './apparatus.js'
 
-/** A new Fabricator each time it is read, so that two guilds in one process do not share one. */
+/** A new Fabricator each time it is read, so two guilds in one process do not share one. */
 const fabricator: { readonly apparatus: Apparatus } = {
   get apparatus() {
     return createFabricator()

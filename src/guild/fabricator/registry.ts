@@ -6,14 +6,14 @@ import { resolveEngineRetry } from './engine-retry.js'
 /** A design as it is listed. */
 export interface EngineDesignInfo {
   readonly id: string
-  /** Who contributed it. */
+  /** The plugin that contributed it. */
   readonly pluginId: string
   readonly hasCollect: boolean
 }
 
 /** What the Fabricator offers: the catalogue of engine designs. */
 export interface FabricatorApi {
-  /** The design of this id; `undefined` when nobody contributed one. */
+  /** The design of this id; `undefined` when no plugin contributed one. */
   getEngineDesign(id: string): EngineDesign | undefined
   /** All of them, in the order of their contribution. */
   listEngineDesigns(): EngineDesignInfo[]

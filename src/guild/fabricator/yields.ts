@@ -38,7 +38,7 @@ function lostInObject(value: object, path: string, above: readonly object[]): st
   // A Date, a Map or an instance comes back as something else.
   if (prototype !== Object.prototype && prototype !== null) return `${path} is not a plain object`
   if (Object.getOwnPropertySymbols(value).length > 0) return `${path} has a symbol as a key`
-  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return `${path} has a toJSON of its own`
+  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return `${path} has its own toJSON`
   return firstOf(
     Object.entries(value).map(
       ([key, member]) =>
@@ -56,7 +56,7 @@ function firstOf(checks: readonly (() => string | undefined)[]): string | undefi
   return undefined
 }
 
-/** What `collect` returned, told apart: plain yields, or yields with engines to graft. */
+/** What `collect` returned: plain yields, or yields with engines to graft. */
 export function collected(value: unknown): { readonly yields: unknown } | CollectedGraft {
   const isGraft = typeof value === 'object' && value !== null && Array.isArray((value as { graft?: unknown }).graft)
   return isGraft ? (value as CollectedGraft) : { yields: value }

@@ -53,12 +53,12 @@ export function inlineConfig(given: GuildConfig): ConfigKeeper {
   }
 }
 
-/** How often a write is begun anew that stood still for so long that another process took its lock. */
+/** How often a write starts again that was stalled for so long that another process took its lock. */
 const TRIES = 5
 
 /**
- * The configuration in a folder. A write replaces the file in one step, so that nobody ever reads half of it, and under a lock, so
- * that no two processes write at once. Parts that others changed in the meantime are kept; if they changed the very part that is
+ * The configuration in a folder. A write replaces the file in one step, so no process ever reads half of it, and under a lock, so
+ * no two processes write at the same time. Parts that others changed in the meantime are kept; if they changed the very part that is
  * written, the write is refused.
  */
 export function configOnDisk(folder: string, options: { readonly mayBeMissing: boolean }): ConfigKeeper {
@@ -82,7 +82,7 @@ export function configOnDisk(folder: string, options: { readonly mayBeMissing: b
         return true
       }
       for (let tries = 0; tries < TRIES; tries += 1) if (locked(path, writeOnce)) return
-      throw new GuildConfigError(path, 'others wrote it again and again while it was being written. Try it once more.')
+      throw new GuildConfigError(path, 'other processes kept taking its lock while it was being written. Try again.')
     },
   }
 }

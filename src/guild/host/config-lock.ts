@@ -1,8 +1,8 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
 import { hostname } from 'node:os'
-import { systemClock } from '../../core/clock.js'
 import { newToken } from '../../core/ids.js'
-import type { Ms } from '../../core/time.js'
+import { systemClock } from '../../core/time/clock.js'
+import type { Ms } from '../../core/time/time.js'
 
 /** A write takes milliseconds. A lock that is older was left by a process that is gone, on a machine that we cannot ask. */
 const STALE_MS: Ms = 10_000
@@ -10,13 +10,13 @@ const PAUSE_MS: Ms = 5
 
 /** Proof of having the lock, for as long as one has it. */
 export interface HeldLock {
-  /** False: we stood still for so long that another process took us for dead. */
+  /** False: this process was stalled for so long that another one considered it dead. */
   isOurs(): boolean
 }
 
 /**
- * Runs it while no other process does: whoever makes the file `lock` has the lock. It waits without letting anything else of this
- * process run, because what it guards is a function that returns at once. A lock whose process is dead is taken away from it.
+ * Runs it while no other process does: the process that makes the file `lock` has the lock. It waits without letting anything else of this
+ * process run, because what it guards is a synchronous function. A lock whose process is dead is taken away from it.
  * Undefined: it was not to be had in the time that the longest holder may take.
  */
 export function withLock<R>(lock: string, run: (held: HeldLock) => R): { readonly value: R } | undefined {
@@ -54,14 +54,14 @@ function take(lock: string, mine: string): boolean {
 function removeStale(lock: string): void {
   const holder = contents(lock)
   if (holder === undefined || !isStale(lock, holder)) return
-  // Two may find it stale at once: it is moved away, which only one of them can, and then is that one's to remove.
+  // Two may find it stale at the same time: it is moved away, which only one of them can, and then is that one's to remove.
   const away = `${lock}.${process.pid}.stale`
   try {
     renameSync(lock, away)
   } catch {
     return
   }
-  // A third one was faster and this is its lock: it goes back, and if yet another has come, its writer finds it gone and begins anew.
+  // A third one was faster and this is its lock: it goes back, and if yet another has come, its writer finds it gone and starts again.
   if (contents(away) !== holder && contents(lock) === undefined) renameSync(away, lock)
   else rmSync(away, { force: true })
 }

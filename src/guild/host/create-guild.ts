@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { OptionTypeError, stringOption } from '../../core/options.js'
-import { isObject, peek } from '../../core/safe-read.js'
+import { isObject, peek } from '../../core/text/safe-read.js'
 import { type ConfigKeeper, configOnDisk, findRoot, inlineConfig } from './config-file.js'
 import { clearGuildIf, runWithGuild, setGuild } from './current.js'
 import { NoApparatusError, PluginsFailedError, ShutdownError, type StopFailure } from './errors.js'
@@ -116,7 +116,7 @@ class Host implements StartedGuild {
   }
 
   config<T>(pluginId: string): T {
-    return (this.#config.current[pluginId] ?? {}) as T // A cast by contract: who wrote the plugin knows what it reads.
+    return (this.#config.current[pluginId] ?? {}) as T // A cast by contract: the author of the plugin knows what it reads.
   }
 
   writeConfig<T>(pluginId: string, value: T): void {
@@ -149,7 +149,7 @@ class Host implements StartedGuild {
 
   async #startOne(loaded: LoadedApparatus): Promise<void> {
     const { id, apparatus } = loaded
-    // A getter may well fail before `start`; what it says afterwards counts.
+    // A getter may well fail before `start`; its value afterwards counts.
     const early = peek(apparatus, 'provides')
     if (early !== undefined) this.#provided.set(id, early)
     try {
@@ -213,7 +213,7 @@ function asJson(value: unknown): unknown {
   try {
     text = JSON.stringify(value)
   } catch {
-    text = undefined // A cycle or a bigint: said below.
+    text = undefined // A cycle or a bigint: reported below.
   }
   if (text === undefined) throw new OptionTypeError('writeConfig(value)', 'a value that JSON can hold', value)
   return JSON.parse(text)

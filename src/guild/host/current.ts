@@ -27,7 +27,7 @@ export function guild(): Guild {
 
 /**
  * Runs `fn` with `guild()` returning `g`, also after its awaits and in timers that it sets. The host runs every `start`,
- * `stop` and lifecycle handler like this, so that several guilds in one process do not meet.
+ * `stop` and lifecycle handler like this, so several guilds in one process do not mix.
  */
 export function runWithGuild<R>(g: Guild, fn: () => R): R {
   return place().bound.run(g, fn)

@@ -1,7 +1,7 @@
 import { MillraceError } from '../../core/error.js'
 import type { PluginFailure } from './plugin.js'
 
-/** There is no guild where one was asked for. */
+/** A call needs a guild, and there is none. */
 export class NoGuildError extends MillraceError {
   constructor() {
     super(
@@ -26,12 +26,12 @@ export class GuildConfigError extends MillraceError {
   }
 }
 
-/** Somebody else changed the same part of `guild.json` since it was read. */
+/** Another process changed the same part of `guild.json` since it was read. */
 export class ConfigChangedError extends MillraceError {
   constructor(path: string, pluginId: string) {
     super(
       'CONFIG_CHANGED',
-      `${path}: the configuration of "${pluginId}" was changed by somebody else since it was read, so it was not ` +
+      `${path}: the configuration of "${pluginId}" was changed since it was read, so it was not ` +
         'overwritten. Start the guild again, or repeat the change on what is there now.',
       { facts: { path, pluginId } },
     )

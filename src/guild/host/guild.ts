@@ -11,14 +11,14 @@ export interface GuildConfig {
   readonly [pluginId: string]: unknown
 }
 
-/** Keys of `guild.json` that belong to the host, so that no plugin may have one as its id. */
+/** Keys of `guild.json` that belong to the host: no plugin may have one as its id. */
 export const HOST_CONFIG_KEYS: readonly string[] = ['name', 'plugins', 'officialScopes']
 
 /** One running host: its configuration, its plugins, and the way from one to another. */
 export interface Guild {
   /** The folder of the guild. */
   readonly home: string
-  /** The API of a started apparatus. Throws when there is none, and says why. */
+  /** The API of a started apparatus. Throws an error with the reason when there is none. */
   apparatus<T>(id: string): T
   /** The same for a soft dependency: `null` instead of an error. */
   tryApparatus<T>(id: string): T | null
@@ -42,7 +42,7 @@ export interface Guild {
 export interface StartedGuild extends Guild {
   /**
    * Stops every apparatus, the last started first. All are stopped even if one fails; what failed is thrown together. A
-   * second call returns at once.
+   * second call returns immediately.
    */
   shutdown(): Promise<void>
 }

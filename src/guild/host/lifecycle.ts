@@ -19,7 +19,7 @@ export class Lifecycle {
     for (const { handler } of this.#of(event)) await handler(...(args as never[]))
   }
 
-  /** Runs them all, whatever one of them throws; returns what was thrown, with who subscribed. */
+  /** Runs them all, whatever one of them throws; returns what was thrown, with the subscriber. */
   async fireAll(event: string): Promise<{ id: string; error: unknown }[]> {
     const failures: { id: string; error: unknown }[] = []
     for (const { owner, handler } of this.#of(event)) {

@@ -1,4 +1,4 @@
-import { isObject } from '../../core/safe-read.js'
+import { isObject } from '../../core/text/safe-read.js'
 import { isOwnDoor } from './plugin-id.js'
 import { resolvePackage } from './resolve-package.js'
 

@@ -13,7 +13,7 @@ export interface LoadedPlugins extends Loaded {
 
 /**
  * Loads every plugin, in order. One that cannot be loaded is left out with a warning and a reason; two with one id are an
- * error, because nobody could tell whose API, books and configuration it names.
+ * error, because it would not be clear whose API, books and configuration it names.
  */
 export async function loadPlugins(
   home: string,

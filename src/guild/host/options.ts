@@ -1,6 +1,6 @@
-import { type Clock, clockFrom, type Random, systemClock } from '../../core/clock.js'
 import { booleanOption, functionOption, OptionTypeError, optionsObject, stringOption } from '../../core/options.js'
-import { isObject } from '../../core/safe-read.js'
+import { isObject } from '../../core/text/safe-read.js'
+import { type Clock, clockFrom, type Random, systemClock } from '../../core/time/clock.js'
 import type { GuildConfig } from './guild.js'
 import type { PluginSource } from './plugin.js'
 

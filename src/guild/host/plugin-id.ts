@@ -28,11 +28,11 @@ export function pluginIdOf(packageName: string, officialScopes: readonly string[
   const scope = officialScopes.find((candidate) => packageName.startsWith(`${candidate}/`))
   const name = scope === undefined ? packageName.replace(/^@/, '') : packageName.slice(scope.length + 1)
   const stem = name.replace(/-(?:plugin|apparatus|kit)$/, '')
-  // A name that is nothing but a suffix keeps it: an empty id names nobody.
+  // A name that is nothing but a suffix keeps it: an empty id names no plugin.
   return stem === '' || stem.endsWith('/') ? name : stem
 }
 
-/** What a configured name stands for, and a warning where it could stand for several. */
+/** What a configured name means, and a warning where it could mean several. */
 export interface NamedPackage {
   readonly packageName: string
   readonly warning?: string

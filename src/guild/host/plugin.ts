@@ -1,5 +1,5 @@
-import type { Clock, Random } from '../../core/clock.js'
-import { isObject } from '../../core/safe-read.js'
+import { isObject } from '../../core/text/safe-read.js'
+import type { Clock, Random } from '../../core/time/clock.js'
 
 /**
  * A passive plugin: an open record of contributions, such as `engines` or `books`. The host never looks into them; whoever
@@ -13,17 +13,17 @@ export interface Kit {
   readonly [contribution: string]: unknown
 }
 
-/** An active plugin: it is started and stopped with the guild, and may offer an API and contributions of its own. */
+/** An active plugin: it is started and stopped with the guild, and may offer an API and its own contributions. */
 export interface Apparatus {
   /** Plugins that must be there, and apparatuses among them that are started first. Missing: this one does not start. */
   readonly requires?: readonly string[]
   /** Apparatuses that are used when they are there. They start first when that makes no cycle; missing is a warning. */
   readonly recommends?: readonly string[]
-  /** Keys of contributions that it reads with `ctx.kits(key)`. A contribution that nobody consumes is a warning. */
+  /** Keys of contributions that it reads with `ctx.kits(key)`. A contribution that no plugin consumes is a warning. */
   readonly consumes?: readonly string[]
   /** What `guild().apparatus(id)` returns. May be a getter that has nothing before `start` has run. */
   readonly provides?: unknown
-  /** Contributions of its own, like those of a kit. */
+  /** Its own contributions, like those of a kit. */
   readonly supportKit?: Kit
   start(ctx: StartupContext): void | Promise<void>
   stop?(): void | Promise<void>
@@ -31,7 +31,7 @@ export interface Apparatus {
 
 /**
  * What a plugin package exports as its default. An apparatus with state makes `apparatus` a getter that returns a new one:
- * the host reads it once for each guild, so that two guilds in one process share nothing.
+ * the host reads it once for each guild, so two guilds in one process share nothing.
  */
 export type Plugin = { readonly kit: Kit } | { readonly apparatus: Apparatus }
 
@@ -60,7 +60,7 @@ export interface StartupContext {
 /** A handler of a lifecycle event. */
 export type LifecycleHandler = (...args: never[]) => void | Promise<void>
 
-/** One contribution: who gave it, under which key, and what. */
+/** One contribution: the plugin that made it, its key and its value. */
 export interface KitEntry {
   readonly pluginId: string
   readonly packageName: string
@@ -94,7 +94,7 @@ export type PluginShape =
   | { readonly kind: 'apparatus'; readonly apparatus: Apparatus }
   | { readonly kind: 'neither'; readonly reason: string }
 
-/** Tells apparatus and kit apart; an apparatus wins. A malformed list of names makes it neither. */
+/** Whether it is an apparatus or a kit; an apparatus wins. A malformed list of names makes it neither. */
 export function shapeOf(value: unknown): PluginShape {
   if (!isObject(value)) return neither('its default export is neither { kit } nor { apparatus }')
   const { apparatus, kit } = value as { readonly apparatus?: unknown; readonly kit?: unknown }

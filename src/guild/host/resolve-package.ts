@@ -8,7 +8,7 @@ const CONDITIONS: readonly string[] = ['import', 'node', 'module-sync', 'default
 
 /**
  * The file of a package as seen from a folder, as a URL. Node resolves a name for the file that imports it, which would be
- * this one; a guild's plugins are installed beside its `guild.json`. `undefined` when there is no such package or door.
+ * this one; a guild's plugins are installed beside its `guild.json`. `undefined` when there is no such package or export.
  */
 export function resolvePackage(name: string, folder: string): string | undefined {
   const [, packageName, subPath] = /^((?:@[^/]+\/)?[^/]+)(\/.+)?$/.exec(name) ?? []

@@ -40,13 +40,13 @@ export function validated(loaded: Loaded): Loaded {
     if (circle !== undefined) fail(id, `is part of a circular chain of requires: ${circle.join(' → ')}`)
   }
 
-  const everybody = [
+  const all = [
     ...loaded.apparatuses.map(({ id, apparatus }) => ({ id, requires: apparatus.requires ?? [] })),
     ...loaded.kits.map(({ id, kit }) => ({ id, requires: kit.requires ?? [] })),
   ]
   for (let before = -1; before !== failures.size; ) {
     before = failures.size
-    for (const plugin of everybody) {
+    for (const plugin of all) {
       const failed = plugin.requires.find((needed) => failures.has(needed))
       if (failed !== undefined) fail(plugin.id, `depends on "${failed}", which failed`)
     }

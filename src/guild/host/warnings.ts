@@ -1,7 +1,7 @@
 import { contributionKeys, type Kit } from './plugin.js'
 import type { Loaded } from './validate.js'
 
-/** What is probably not as intended: a recommended apparatus that is not there, a contribution that nobody reads. */
+/** What is probably not as intended: a recommended apparatus that is not there, a contribution that no plugin reads. */
 export function warningsAbout({ kits, apparatuses }: Pick<Loaded, 'kits' | 'apparatuses'>): string[] {
   const installed = new Set(apparatuses.map(({ id }) => id))
   const consumed = new Set(apparatuses.flatMap(({ apparatus }) => apparatus.consumes ?? []))

@@ -1,7 +1,7 @@
-import type { EngineWork, SpiderRunning, StartSpider } from './autonomy.js'
-import type { BlockType, BlockTypeInfo } from './block-types.js'
-import type { RigDoc, RigStatus } from './rig.js'
-import type { RigTemplateInfo, RigTemplateMappingInfo } from './templates.js'
+import type { BlockType, BlockTypeInfo } from './engines/block-types.js'
+import type { RigDoc, RigStatus } from './rigs/rig.js'
+import type { RigTemplateInfo, RigTemplateMappingInfo } from './rigs/templates.js'
+import type { EngineWork, SpiderRunning, StartSpider } from './work/work-runner.js'
 
 /** What one crawl did. */
 export type CrawlResult =
@@ -19,7 +19,7 @@ export type CrawlResult =
       readonly cascadeSkipped?: readonly string[]
     }
   | {
-      /** It ran on beside one that failed, and came to its end in a rig that was stuck already. */
+      /** It ran on beside one that failed, and ended in a rig that was stuck already. */
       readonly action: 'engine-ended'
       readonly rigId: string
       readonly engineId: string
@@ -56,7 +56,7 @@ export interface RigListing {
 
 /** Spider: gives writs their rigs and runs the engines in them. */
 export interface SpiderApi {
-  /** Does the first thing that can be done, and says what; `null` when there is nothing. */
+  /** Does the first thing that can be done, and returns what it was; `null` when there is nothing. */
   crawl(): Promise<CrawlResult | null>
   /** The work type of engine runs: make the work system with it, in every process that is to run engines. */
   readonly engineWork: EngineWork

@@ -2,32 +2,32 @@ import { hostname } from 'node:os'
 import { newToken } from '../../core/ids.js'
 import { integerOption, optionsObject, stringOption } from '../../core/options.js'
 import type { ClerkApi } from '../clerk/api.js'
-import type { LinkDoc, WritDoc } from '../clerk/writ.js'
-import { writIds } from '../clerk/writ-ids.js'
+import type { LinkDoc, WritDoc } from '../clerk/writs/writ.js'
+import { writIds } from '../clerk/writs/writ-ids.js'
 import { resolveEngineRetry } from '../fabricator/engine-retry.js'
 import type { FabricatorApi } from '../fabricator/registry.js'
 import { guild } from '../host/current.js'
 import type { Apparatus } from '../host/plugin.js'
 import type { StacksApi } from '../stacks/api.js'
 import type { CrawlResult, RigListing, SpiderApi } from './api.js'
-import { Autonomy } from './autonomy.js'
-import { BlockTypes, builtInBlockTypes } from './block-types.js'
-import { newestRig, rigCascade } from './cascade.js'
 import { resolveSpiderConfig, type SpiderConfig } from './config.js'
-import { crawl, stopRuns } from './crawl.js'
-import { cancelRig } from './end-rig.js'
+import { SPIDER_BOOKS, type SpiderContext, type SpiderWarning, spiderContext } from './context.js'
+import { linkWatcher, updateDispatch, writWatcher } from './dispatch/dispatch-queue.js'
+import { newestRig, writFollowsRig } from './dispatch/writ-follows-rig.js'
+import { BlockTypes, builtInBlockTypes } from './engines/block-types.js'
+import { crawl, stopRuns } from './engines/crawl.js'
+import type { SessionDoc } from './engines/sessions.js'
+import { endedRigWatcher, sessionWatcher } from './engines/sessions.js'
 import { NotBlockedError, RigNotFoundError, SpiderConfigError } from './errors.js'
-import { Floor, SPIDER_BOOKS, type SpiderWarning } from './floor.js'
-import { linkWatcher, placeInLine, writWatcher } from './line.js'
-import type { EngineInstance, EngineRow, RigDoc, RigRow } from './rig.js'
-import type { SessionDoc } from './session.js'
-import { endedRigWatcher, sessionWatcher } from './sessions.js'
-import { Sheet } from './sheet.js'
-import { readTemplates } from './templates.js'
+import { cancelRig } from './rigs/end-rig.js'
+import type { EngineInstance, EngineRow, RigDoc, RigRow } from './rigs/rig.js'
+import { enginesOf, RigTransaction } from './rigs/rig-transaction.js'
+import { readTemplates } from './rigs/templates.js'
+import { SpiderWorkRunner } from './work/work-runner.js'
 
 /** What a Spider is made with. */
 export interface SpiderOptions {
-  /** Hears of what nobody could be told by a rejection. Default: `process.emitWarning`. */
+  /** Called with what went wrong where no call was left to reject. Default: `process.emitWarning`. */
   readonly onWarning?: (warning: SpiderWarning) => void
 }
 
@@ -72,9 +72,9 @@ export function createSpider(options: SpiderOptions = {}): Apparatus {
       })
       const newWritId = writIds(ctx.clock, ctx.random)
       const newRigId = () => `rig-${newWritId().slice(2)}`
-      // Whoever looks at a claim wants to find the process; the token tells two guilds in one apart.
+      // A claim names the process that holds it; the token distinguishes two guilds in one process.
       const owner = `${process.pid}@${hostname()} ${newToken()}`
-      const floor = new Floor({
+      const context = spiderContext({
         stacks,
         clerk,
         fabricator,
@@ -87,36 +87,36 @@ export function createSpider(options: SpiderOptions = {}): Apparatus {
         newRigId,
         warn,
       })
-      const autonomy = new Autonomy(floor)
-      stacks.watch<WritDoc>('clerk', 'writs', writWatcher(floor))
-      stacks.watch<LinkDoc>('clerk', 'links', linkWatcher(floor))
-      stacks.watch<RigRow>('spider', 'rigs', rigCascade(floor))
-      stacks.watch<SessionDoc>(config.sessions.ownerId, config.sessions.book, sessionWatcher(floor))
-      stacks.watch<RigRow>('spider', 'rigs', endedRigWatcher(floor, g), { failOnError: false })
-      autonomy.watch()
+      const runner = new SpiderWorkRunner(context)
+      stacks.watch<WritDoc>('clerk', 'writs', writWatcher(context))
+      stacks.watch<LinkDoc>('clerk', 'links', linkWatcher(context))
+      stacks.watch<RigRow>('spider', 'rigs', writFollowsRig(context))
+      stacks.watch<SessionDoc>(config.sessions.ownerId, config.sessions.book, sessionWatcher(context))
+      stacks.watch<RigRow>('spider', 'rigs', endedRigWatcher(context, g), { failOnError: false })
+      runner.watch()
       ctx.on('phase:started', async () => {
-        checkMappedTypes(floor)
-        await joinLine(floor)
+        checkMappedTypes(context)
+        await enqueueOpenWrits(context)
       })
-      api = spiderApi(floor, autonomy)
+      api = spiderApi(context, runner)
       stop = async () => {
-        await stopRuns(floor)
-        await autonomy.stop()
+        await stopRuns(context)
+        await runner.stop()
       }
     },
     stop: () => stop(),
   }
 }
 
-function spiderApi(floor: Floor, autonomy: Autonomy): SpiderApi {
+function spiderApi(context: SpiderContext, runner: SpiderWorkRunner): SpiderApi {
   return Object.freeze<SpiderApi>({
-    crawl: async (): Promise<CrawlResult | null> => crawl(floor),
-    engineWork: autonomy.engineWork,
-    start: (start) => autonomy.start(start),
+    crawl: async (): Promise<CrawlResult | null> => crawl(context),
+    engineWork: runner.engineWork,
+    start: (start) => runner.start(start),
     show: async (rigId) => {
-      const rig = await floor.rigs.get(stringOption('show(rigId)', rigId))
+      const rig = await context.rigs.get(stringOption('show(rigId)', rigId))
       if (rig === null) throw new RigNotFoundError(rigId)
-      return read(floor, rig)
+      return read(context, rig)
     },
     list: async (given) => {
       const listing = optionsObject<RigListing>('list()', given, ['status', 'limit', 'offset'])
@@ -127,70 +127,69 @@ function spiderApi(floor: Floor, autonomy: Autonomy): SpiderApi {
         ['createdAt', 'desc'],
         ['id', 'desc'],
       ] as const
-      const rows = await floor.rigs.find({ where, orderBy, limit, offset })
-      return Promise.all(rows.map((rig) => read(floor, rig)))
+      const rows = await context.rigs.find({ where, orderBy, limit, offset })
+      return Promise.all(rows.map((rig) => read(context, rig)))
     },
     forWrit: async (writId) => {
-      const rig = await newestRig(floor, stringOption('forWrit(writId)', writId))
-      return rig === undefined ? null : read(floor, rig)
+      const rig = await newestRig(context, stringOption('forWrit(writId)', writId))
+      return rig === undefined ? null : read(context, rig)
     },
-    resume: async (rigId, engineId) => resume(floor, rigId, engineId),
-    cancel: async (rigId, options) => cancel(floor, rigId, options?.reason ?? 'Rig cancelled'),
-    getBlockType: (id) => floor.blockTypes.get(id),
-    listBlockTypes: () => floor.blockTypes.list(),
-    listTemplates: () => [...floor.templates.templates.values()],
-    listTemplateMappings: () => [...floor.templates.mappings.values()],
+    resume: async (rigId, engineId) => resume(context, rigId, engineId),
+    cancel: async (rigId, options) => cancel(context, rigId, options?.reason ?? 'Rig cancelled'),
+    getBlockType: (id) => context.blockTypes.get(id),
+    listBlockTypes: () => context.blockTypes.list(),
+    listTemplates: () => [...context.templates.templates.values()],
+    listTemplateMappings: () => [...context.templates.mappings.values()],
   })
 }
 
-async function resume(floor: Floor, rigId: string, engineId: string): Promise<RigDoc> {
-  return floor.change(async () => {
-    const sheet = await Sheet.load(floor, stringOption('resume(rigId)', rigId))
-    if (sheet === undefined) throw new RigNotFoundError(rigId)
-    const engine = sheet.engine(stringOption('resume(engineId)', engineId))
+async function resume(context: SpiderContext, rigId: string, engineId: string): Promise<RigDoc> {
+  return context.change(async () => {
+    const tx = await RigTransaction.load(context, stringOption('resume(rigId)', rigId))
+    if (tx === undefined) throw new RigNotFoundError(rigId)
+    const engine = tx.engine(stringOption('resume(engineId)', engineId))
     const isHeld = engine?.status === 'pending' && engine.holdUntil !== undefined
-    if (engine === undefined || !sheet.isActive || !(engine.status === 'blocked' || isHeld))
+    if (engine === undefined || !tx.isActive || !(engine.status === 'blocked' || isHeld))
       throw new NotBlockedError(rigId, engineId, engine?.status)
     const prior = engine.block === undefined ? {} : { priorBlock: engine.block }
     const resumes = engine.status === 'blocked' ? { resumes: (engine.resumes ?? 0) + 1 } : {}
-    sheet.set(engineId, { status: 'pending', block: undefined, holdUntil: undefined, ...prior, ...resumes })
-    await sheet.save()
-    return read(floor, sheet.rig)
+    tx.set(engineId, { status: 'pending', block: undefined, holdUntil: undefined, ...prior, ...resumes })
+    await tx.save()
+    return read(context, tx.rig)
   })
 }
 
-async function cancel(floor: Floor, rigId: string, reason: string): Promise<RigDoc> {
-  return floor.change(async () => {
-    const sheet = await Sheet.load(floor, stringOption('cancel(rigId)', rigId))
-    if (sheet === undefined) throw new RigNotFoundError(rigId)
-    if (sheet.isBusy) await cancelRig(floor, sheet, reason)
-    else if (sheet.rig.status === 'stuck') {
-      sheet.setRig({ status: 'cancelled' })
-      await sheet.save()
+async function cancel(context: SpiderContext, rigId: string, reason: string): Promise<RigDoc> {
+  return context.change(async () => {
+    const tx = await RigTransaction.load(context, stringOption('cancel(rigId)', rigId))
+    if (tx === undefined) throw new RigNotFoundError(rigId)
+    if (tx.isBusy) await cancelRig(context, tx, reason)
+    else if (tx.rig.status === 'stuck') {
+      tx.setRig({ status: 'cancelled' })
+      await tx.save()
     }
-    return read(floor, sheet.rig)
+    return read(context, tx.rig)
   })
 }
 
 /** A rig as people read it: with its engines in it. */
-async function read(floor: Floor, row: RigRow): Promise<RigDoc> {
+async function read(context: SpiderContext, row: RigRow): Promise<RigDoc> {
   const { step: _, ...rig } = row
-  const rows = await floor.engines.find({ where: [['rigId', '=', rig.id]], orderBy: ['place', 'asc'] })
-  return { ...rig, engines: rows.map(instance) }
+  return { ...rig, engines: (await enginesOf(context, rig.id)).map(instance) }
 }
 
 function instance({ rigId: _, engineId: id, place, slot, isSessionOver, item, ...engine }: EngineRow): EngineInstance {
   return { ...engine, id }
 }
 
-/** A type that cannot be stuck could not be told what happened to its rig. */
-function checkMappedTypes({ clerk, templates }: Floor): void {
+/** Spider moves a writ to each of these phases, so its type must have them. */
+function checkMappedTypes({ clerk, templates }: SpiderContext): void {
   for (const { writType } of templates.mappings.values()) {
     let phases: readonly string[]
     try {
       phases = clerk.getWritTypeConfig(writType).states.map(({ name }) => name)
     } catch {
-      // A type that nobody registers has no writs.
+      // A type that is not registered has no writs.
       continue
     }
     const missing = ['open', 'stuck', 'completed', 'failed', 'cancelled'].filter((phase) => !phases.includes(phase))
@@ -202,22 +201,22 @@ function checkMappedTypes({ clerk, templates }: Floor): void {
   }
 }
 
-/** How many writs are read at once. */
+/** How many writs are read in one query. */
 const PAGE = 200
 
-/** Writs that were opened while no Spider was there, or before their type had a template, join the line. */
-async function joinLine(floor: Floor): Promise<void> {
-  const types = [...floor.templates.mappings.keys()]
+/** Queues writs that were opened while no Spider ran, or before their type had a template. */
+async function enqueueOpenWrits(context: SpiderContext): Promise<void> {
+  const types = [...context.templates.mappings.keys()]
   const open = [
     ['phase', '=', 'open'],
     ['type', 'IN', types],
   ] as const
-  const inLine = await floor.dispatch.count([['isOpen', '=', true]])
-  if (types.length === 0 || (await floor.writs.count([...open])) === inLine) return
+  const queued = await context.dispatch.count([['isOpen', '=', true]])
+  if (types.length === 0 || (await context.writs.count([...open])) === queued) return
   for (let last = ''; ; ) {
-    const writs = await floor.writs.find({ where: [...open, ['id', '>', last]], orderBy: ['id', 'asc'], limit: PAGE })
-    await floor.change(async () => {
-      for (const { id } of writs) await placeInLine(floor, id, await floor.writs.get(id))
+    const writs = await context.writs.find({ where: [...open, ['id', '>', last]], orderBy: ['id', 'asc'], limit: PAGE })
+    await context.change(async () => {
+      for (const { id } of writs) await updateDispatch(context, id, await context.writs.get(id))
     })
     if (writs.length < PAGE) return
     last = writs.at(-1)?.id ?? last

@@ -1,6 +1,6 @@
 import { integerOption, OptionTypeError, optionsObject } from '../../core/options.js'
 import type { EngineRetry } from '../fabricator/engine-design.js'
-import type { RigTemplate } from './templates.js'
+import type { RigTemplate } from './rigs/templates.js'
 
 /** Spider's part of `guild.json`, under `spider`. */
 export interface SpiderConfig {
@@ -10,13 +10,13 @@ export interface SpiderConfig {
   readonly rigTemplateMappings?: Readonly<Record<string, string>>
   /** What `${vars.…}` sees. */
   readonly variables?: Readonly<Record<string, unknown>>
-  /** How many engines run at once, over all processes of the guild. Default: 3. */
+  /** How many engines run at the same time, over all processes of the guild. Default: 3. */
   readonly maxConcurrentEngines?: number
   /** How many of one rig. Default: 1. */
   readonly maxConcurrentEnginesPerRig?: number
   /** How large grafts may make a rig. Default: 50. */
   readonly maxEnginesPerRig?: number
-  /** The longest that `start` waits without looking: the net under the wake-ups. Default: 5000. */
+  /** The longest that `start` waits before it polls: the fallback for missed wake-ups. Default: 5000. */
   readonly pollIntervalMs?: number
   /** How long `crawl()` may run an engine without renewing its claim before another process takes over. Default: 30 000. */
   readonly engineLeaseMs?: number

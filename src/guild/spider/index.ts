@@ -2,7 +2,7 @@
 import type { Apparatus } from '../host/plugin.js'
 import { createSpider } from './apparatus.js'
 
-/** A new Spider each time it is read, so that two guilds in one process do not share one. */
+/** A new Spider each time it is read, so two guilds in one process do not share one. */
 const spider: { readonly apparatus: Apparatus } = {
   get apparatus() {
     return createSpider()
@@ -14,12 +14,13 @@ export default spider
 
 export type { CrawlResult, RigListing, SpiderApi } from './api.js'
 export { createSpider, type SpiderOptions } from './apparatus.js'
-export type { EngineItem, EngineWork, SpiderRunning, StartSpider } from './autonomy.js'
-export type { BlockCheck, BlockType, BlockTypeInfo } from './block-types.js'
 export type { SpiderConfig } from './config.js'
+export type { SpiderWarning } from './context.js'
+export type { SpiderWritStatus } from './dispatch/writ-status.js'
+export type { BlockCheck, BlockType, BlockTypeInfo } from './engines/block-types.js'
+export type { SessionCanceller, SessionDoc } from './engines/sessions.js'
 export { NotBlockedError, RigNotFoundError, SpiderConfigError } from './errors.js'
-export type { CompiledGiven, CompiledGivens, CompiledWhen, Expression } from './expression.js'
-export type { SpiderWarning } from './floor.js'
+export type { CompiledGiven, CompiledGivens, CompiledWhen, Expression } from './rigs/expression.js'
 export type {
   EngineAttempt,
   EngineClaim,
@@ -29,7 +30,6 @@ export type {
   PendingGraft,
   RigDoc,
   RigStatus,
-} from './rig.js'
-export type { SessionCanceller, SessionDoc } from './session.js'
-export type { RigTemplate, RigTemplateInfo, RigTemplateMappingInfo } from './templates.js'
-export type { SpiderWritStatus } from './writ-status.js'
+} from './rigs/rig.js'
+export type { RigTemplate, RigTemplateInfo, RigTemplateMappingInfo } from './rigs/templates.js'
+export type { EngineItem, EngineWork, SpiderRunning, StartSpider } from './work/work-runner.js'

@@ -1,9 +1,9 @@
-import type { Ms } from '../../core/time.js'
+import type { Ms } from '../../core/time/time.js'
 import type { WatcherState } from './backend.js'
-import type { ChangeHandler, WatchOptions } from './events.js'
-import type { BookSchema } from './names.js'
-import type { BookQuery, ListOptions, Where } from './query.js'
-import type { BookEntry } from './value.js'
+import type { BookSchema } from './documents/names.js'
+import type { BookEntry } from './documents/value.js'
+import type { BookQuery, ListOptions, Where } from './query/query.js'
+import type { ChangeHandler, WatchOptions } from './watch/events.js'
 
 /** A revision of a document: opaque, never used twice. */
 export type Rev = string
@@ -41,7 +41,7 @@ export interface TransactionContext {
 export interface TransactionOptions {
   /**
    * How often to run the function again when the database refused because another transaction was faster
-   * (`RetryableTransactionError`). Default 0, because it runs all of the function again.
+   * (`RetryableTransactionError`). Default 50; 0 for a function that must not run twice.
    */
   readonly retries?: number
   /** One snapshot for several reads. It takes no lock, and a write rejects. Default false. */
@@ -66,13 +66,13 @@ export interface StacksApi {
    */
   detached<R>(fn: () => Promise<R>): Promise<R>
   /**
-   * Calls back when another process may have written something that a durable watcher is told of: at once on every backend. Late
-   * and superfluous calls are fine, and one may be missed, so look by yourself every now and then. Ends with the returned function.
+   * Calls back as soon as another process may have written to a book that a durable watcher watches. Calls may be late or
+   * superfluous, and one may be missed, so poll now and then as well. The returned function ends it.
    */
-  onChangeElsewhere(look: () => void): () => void
+  onChangeElsewhere(callback: () => void): () => void
 }
 
-/** What came to light after a commit, when nobody could be told by a rejection any more. */
+/** What went wrong after a commit, where no call was left to reject. */
 export interface StacksWarning {
   readonly code: 'PHASE2_FAILED' | 'DELIVERY_FAILED' | 'WATCHERS_DIFFER'
   readonly message: string
@@ -90,7 +90,7 @@ export interface StacksOptions {
   readonly maxDocumentBytes?: number
   /** What to do when a process with other phase-1 watchers writes to the same store. Default `'refuse'`. */
   readonly differentWatchers?: 'refuse' | 'allow'
-  /** Hears of phase-2 handlers that threw. Default: `process.emitWarning`. */
+  /** Called with phase-2 handlers that threw, and deliveries that failed. Default: `process.emitWarning`. */
   readonly onWarning?: (warning: StacksWarning) => void
 }
 

@@ -1,4 +1,3 @@
-import type { Clock } from '../../core/clock.js'
 import {
   booleanOption,
   integerOption,
@@ -7,12 +6,13 @@ import {
   optionsObject,
   stringOption,
 } from '../../core/options.js'
+import type { Clock } from '../../core/time/clock.js'
 import { guild } from '../host/current.js'
 import type { Apparatus } from '../host/plugin.js'
 import type { Stacks, StacksOptions } from './api.js'
 import type { StacksBackend } from './backend.js'
+import type { BookSchema } from './documents/names.js'
 import { memoryStacks } from './memory/backend.js'
-import type { BookSchema } from './names.js'
 import { postgresStacks } from './postgres/backend.js'
 import { sqliteStacks } from './sqlite/backend.js'
 import { openStacks } from './stacks.js'
@@ -67,7 +67,7 @@ export function createStacks(given: StacksApparatusOptions = {}): Apparatus {
       ctx.on('phase:started', () => opened.seal({ deliver: false }))
       // Handlers are of plugins, which may still be at work in their own `phase:started`.
       ctx.on('guild:ready', () => opened.deliver())
-      // And they cannot do their work once their plugin has stopped: what is not told by then is told after the next start.
+      // And they cannot do their work once their plugin has stopped: events left by then are delivered after the next start.
       ctx.on('guild:shutdown', () => void opened.rest().catch(() => undefined))
       ctx.on('guild:stopping', () => opened.rest())
     },

@@ -1,8 +1,8 @@
-import type { Ms } from '../../core/time.js'
-import type { ChangeEvent } from './events.js'
-import type { Filter, InternalQuery } from './filter.js'
-import type { BookRef, IndexFields } from './names.js'
-import type { Doc } from './value.js'
+import type { Ms } from '../../core/time/time.js'
+import type { BookRef, IndexFields } from './documents/names.js'
+import type { Doc } from './documents/value.js'
+import type { Filter, InternalQuery } from './query/filter.js'
+import type { ChangeEvent } from './watch/events.js'
 
 /** A document and the revision that lies beside it. A revision is never used twice. */
 export interface Stored {
@@ -10,7 +10,7 @@ export interface Stored {
   readonly rev: string
 }
 
-/** Reads. A book that nobody declared is empty. What is returned belongs to the caller. */
+/** Reads. A book that was not declared is empty. What is returned belongs to the caller. */
 export interface BackendReads {
   get(ref: BookRef, id: string): Promise<Stored | null>
   find(ref: BookRef, query: InternalQuery): Promise<Doc[]>
@@ -19,21 +19,21 @@ export interface BackendReads {
 
 /**
  * One transaction. The engine calls one operation at a time, and ends it by `commit` or `rollback`, once. It sees its own
- * writes; nobody else sees them before `commit`.
+ * writes; others see them only after `commit`.
  */
 export interface BackendTx extends BackendReads {
-  /** As `get`; nobody else can write the document until the transaction ends. */
+  /** As `get`; others cannot write the document until the transaction ends. */
   lock(ref: BookRef, id: string): Promise<Stored | null>
   /**
    * Inserts or replaces, and returns what was there. Rejects with `UnknownBookError`. `locked` is what `lock` has just answered
-   * for this document, if it was asked: a backend need not read it again.
+   * for this document, if it was called: a backend need not read it again.
    */
   put(ref: BookRef, doc: Doc, rev: string, locked?: Stored | null): Promise<Doc | null>
   /** Removes, and returns what was there. Rejects with `UnknownBookError`. */
   delete(ref: BookRef, id: string): Promise<Doc | null>
   /**
    * Keeps the events of watched books for their durable watchers, with the transaction; called once, last. Returns the place
-   * of the last one, or null when nobody is registered for any of them.
+   * of the last one, or null when no watcher is registered for any of them.
    */
   append(events: readonly ChangeEvent<Doc>[], hops: number): Promise<number | null>
   commit(): Promise<void>
@@ -66,7 +66,7 @@ export interface CursorMove {
   readonly to: number
 }
 
-/** Where events wait for durable watchers. Time here is the backend's own, so that processes agree on it. */
+/** Where events wait for durable watchers. Time here is the backend's own, so processes agree on it. */
 export interface Outbox {
   /**
    * Makes the watcher known; a new one starts with the events of transactions that begin after this. Rejects with
@@ -80,12 +80,12 @@ export interface Outbox {
   claim(name: string, holder: string, leaseMs: Ms): Promise<{ readonly cursor: number } | null>
   /** Renews the right while it lasts. False: it has lapsed, was given back, or is another's. */
   renew(name: string, holder: string, leaseMs: Ms): Promise<boolean>
-  /** Whether events wait for the watcher. Cheap: it is asked often. */
+  /** Whether events wait for the watcher. Cheap: it is called often. */
   isBehind(name: string): Promise<boolean>
   /** Events of the watcher's book after `cursor`, in commit order, none missing. */
   read(name: string, cursor: number, max: number): Promise<OutboxEntry[]>
   /**
-   * Moves the cursor, removes events that nobody waits for any more, and gives the right back unless it is to be kept. False:
+   * Moves the cursor, removes events that no watcher waits for any more, and gives the right back unless it is to be kept. False:
    * the right was lost or the cursor is not where this holder left it, and nothing moved.
    */
   advance(name: string, holder: string, cursor: CursorMove, keep: boolean): Promise<boolean>
@@ -95,8 +95,8 @@ export interface Outbox {
 
 /** Processes that write to the store, each with its phase-1 watchers. */
 export interface Writers {
-  /** Says who writes here, and returns the fingerprints of the others that are alive. */
-  enrol(instance: string, fingerprint: string, leaseMs: Ms): Promise<string[]>
+  /** Registers or renews this process, and returns the fingerprints of the others that are alive. */
+  register(instance: string, fingerprint: string, leaseMs: Ms): Promise<string[]>
   leave(instance: string): Promise<void>
 }
 

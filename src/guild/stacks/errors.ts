@@ -1,5 +1,5 @@
 import { type Facts, MillraceError } from '../../core/error.js'
-import { show } from '../../core/show.js'
+import { describeValue } from '../../core/text/describe-value.js'
 
 /** A document or a value in it that JSON cannot carry unchanged, or that one of the backends could not keep. */
 export class StacksValueError extends MillraceError {
@@ -14,7 +14,9 @@ export class StacksValueError extends MillraceError {
 /** A name of an owner, a book, a field or a watcher that is not allowed. Nothing reached the backend. */
 export class StacksNameError extends MillraceError {
   constructor(what: string, allowed: string, given: unknown) {
-    super('STACKS_NAME', `${what} must be ${allowed}, got ${show(given)}.`, { facts: { what, given: show(given) } })
+    super('STACKS_NAME', `${what} must be ${allowed}, got ${describeValue(given)}.`, {
+      facts: { what, given: describeValue(given) },
+    })
   }
 }
 
@@ -25,7 +27,7 @@ export class StacksQueryError extends MillraceError {
   }
 }
 
-/** A write to a book that nobody declared. (Reading such a book gives nothing, without an error.) */
+/** A write to a book that was not declared. (Reading such a book gives nothing, without an error.) */
 export class UnknownBookError extends MillraceError {
   constructor(ownerId: string, book: string) {
     super(
@@ -39,13 +41,17 @@ export class UnknownBookError extends MillraceError {
 /** `patch` of a document that is not there. */
 export class DocumentNotFoundError extends MillraceError {
   constructor(ownerId: string, book: string, id: string) {
-    super('DOCUMENT_NOT_FOUND', `There is no document ${show(id)} in ${ownerId}/${book}. Use put() to create one.`, {
-      facts: { ownerId, book, id },
-    })
+    super(
+      'DOCUMENT_NOT_FOUND',
+      `There is no document ${describeValue(id)} in ${ownerId}/${book}. Use put() to create one.`,
+      {
+        facts: { ownerId, book, id },
+      },
+    )
   }
 }
 
-/** A write with `ifRev` met another revision: somebody else wrote in between. Nothing was changed. */
+/** A write with `ifRev` met another revision: another call wrote in between. Nothing was changed. */
 export class StaleWriteError extends MillraceError {
   /** The revision that is there now; null when the document is gone. */
   readonly rev: string | null
@@ -53,8 +59,8 @@ export class StaleWriteError extends MillraceError {
     super(
       'STALE_WRITE',
       rev === null
-        ? `${show(id)} in ${ownerId}/${book} is gone, so the write was refused. Read again and decide anew.`
-        : `${show(id)} in ${ownerId}/${book} was written by somebody else meanwhile. Read again and decide anew.`,
+        ? `${describeValue(id)} in ${ownerId}/${book} is gone, so the write was refused. Read it again and decide again.`
+        : `${describeValue(id)} in ${ownerId}/${book} was changed meanwhile. Read it again and decide again.`,
       { facts: { ownerId, book, id } },
     )
     this.rev = rev
@@ -92,13 +98,13 @@ export class ReadOnlyTransactionError extends MillraceError {
 
 /**
  * The database refused because another transaction was faster (a serialisation failure, a deadlock, a lock that took too
- * long). Nothing was changed; the same transaction may succeed when it runs again: `transaction(fn, { retries: 3 })`.
+ * long), also after all its `retries`. Nothing was changed; the same transaction may succeed when it runs again.
  */
 export class RetryableTransactionError extends MillraceError {
   constructor(cause: unknown) {
     super(
       'TRANSACTION_CONFLICT',
-      'Another transaction wrote the same documents first; this one was rolled back. Run it again, or pass { retries } to ' +
+      'Another transaction wrote the same documents first; this one was rolled back. Run it again, or raise { retries } of ' +
         'transaction().',
       { cause },
     )
@@ -181,7 +187,7 @@ export class DetachedDeadlockError extends MillraceError {
   }
 }
 
-/** Processes that write to one store load different phase-1 watchers, so that some writes would miss some handlers. */
+/** Processes that write to one store load different phase-1 watchers, so some writes would miss some handlers. */
 export class WatcherMismatchError extends MillraceError {
   constructor(mine: string, theirs: string) {
     super(

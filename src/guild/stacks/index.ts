@@ -26,6 +26,8 @@ export type {
   WatcherState,
   Writers,
 } from './backend.js'
+export type { BookRef, BookSchema, FieldPath, IndexFields } from './documents/names.js'
+export { type BookEntry, type Doc, type Json, storableText } from './documents/value.js'
 export {
   CascadeDepthError,
   DetachedDeadlockError,
@@ -46,20 +48,18 @@ export {
   WatcherMismatchError,
   WatcherTakenError,
 } from './errors.js'
-export type { ChangeEvent, ChangeHandler, CreateEvent, DeleteEvent, UpdateEvent, WatchOptions } from './events.js'
-export type { Filter, InternalQuery, SortKey, Test } from './filter.js'
 export { type MemoryStacksOptions, memoryStacks } from './memory/backend.js'
 export { MemorySpace } from './memory/space.js'
-export type { BookRef, BookSchema, FieldPath, IndexFields } from './names.js'
 export type { OpenStacksOptions } from './open-options.js'
 export { type PostgresStacksOptions, postgresStacks } from './postgres/backend.js'
 export { NoConnectionError } from './postgres/slots.js'
-export type { BookQuery, Clause, Condition, ListOptions, Order, Scalar, Where } from './query.js'
+export type { Filter, InternalQuery, SortKey, Test } from './query/filter.js'
+export type { BookQuery, Clause, Condition, ListOptions, Order, Scalar, Where } from './query/query.js'
 export { type SqliteStacksOptions, sqliteStacks } from './sqlite/backend.js'
 export { openStacks } from './stacks.js'
-export { type BookEntry, type Doc, type Json, storableText } from './value.js'
+export type { ChangeEvent, ChangeHandler, CreateEvent, DeleteEvent, UpdateEvent, WatchOptions } from './watch/events.js'
 
-/** The plugin. The host reads `apparatus` once for each guild, so every guild has a store of its own. */
+/** The plugin. The host reads `apparatus` once for each guild, so every guild has its own store. */
 const stacks: { readonly apparatus: Apparatus } = {
   get apparatus() {
     return createStacks()

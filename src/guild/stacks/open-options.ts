@@ -1,5 +1,5 @@
-import { type Clock, isClock, type Random, systemClock } from '../../core/clock.js'
 import { functionOption, integerOption, OptionTypeError, oneOfOption, optionsObject } from '../../core/options.js'
+import { type Clock, isClock, type Random, systemClock } from '../../core/time/clock.js'
 import type { StacksOptions, StacksWarning } from './api.js'
 import type { StacksBackend } from './backend.js'
 

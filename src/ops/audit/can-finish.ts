@@ -1,15 +1,18 @@
-/** What an unfinished item needs of others before it can go on. */
+/** What an unfinished item needs from others before it can run. */
 export interface Need {
-  /** So many of them have to end. */
+  /** How many of them have to end. */
   readonly need: number
   readonly of: readonly string[]
 }
 
 /**
- * Which of the held items can never go on, if every other one can: those that no order of ends would ever free. The least
- * fixpoint: begin with all that wait for nobody, and free whoever has enough of them, until nothing changes.
+ * Which held items can never run, assuming that all other items can end. A least fixpoint: start with the items that wait for
+ * none of the held ones, and free each item once enough of its members are free, until nothing changes.
  */
-export function stuckAmong(held: ReadonlyMap<string, Need>, isHopeless: (id: string) => boolean): ReadonlySet<string> {
+export function blockedForever(
+  held: ReadonlyMap<string, Need>,
+  isHopeless: (id: string) => boolean,
+): ReadonlySet<string> {
   const waitingFor = new Map<string, string[]>()
   const left = new Map<string, number>()
   const free: string[] = []
@@ -32,8 +35,8 @@ export function stuckAmong(held: ReadonlyMap<string, Need>, isHopeless: (id: str
   return new Set([...left].flatMap(([id, open]) => (open > 0 ? [id] : [])))
 }
 
-/** The shortest way from an item back to itself over stuck ones; undefined: it only waits for some that go in a circle. */
-export function circleFrom(
+/** The shortest cycle from an item back to itself; undefined: it only waits for items that form a cycle. */
+export function cycleFrom(
   id: string,
   held: ReadonlyMap<string, Need>,
   stuck: ReadonlySet<string>,

@@ -1,8 +1,8 @@
-import type { GateView, ItemSummary } from '../../ports/ledger.js'
+import type { GateView, ItemSummary } from '../../ports/inspect.js'
+import { topOf } from '../../ports/item.js'
 import type { Effect } from '../../ports/settlement.js'
-import { topOf } from '../../ports/tree.js'
-import type { Desk } from '../desk.js'
-import { type Found, onlyIfStill } from './suspicion.js'
+import type { OpsContext } from '../context.js'
+import { type Found, ifUnchanged } from './found.js'
 
 /** An item that a gate holds, and its gate. */
 export interface Gated {
@@ -10,46 +10,49 @@ export interface Gated {
   readonly gate: GateView
 }
 
-/** What is known of a member: by its own name, and for a tree that has no item of its own, by the item at its top. */
+/** A member of a gate: its own item and, for a tree without one, the item at its root. */
 export interface Member {
   readonly view: ItemSummary | undefined
   readonly top: ItemSummary | undefined
 }
 
-/** What the gates of these items have missed, and those whose gates are sound and still wait. */
+/** Findings about the gates of these items, and the items whose gates are sound and still waiting. */
 export async function gatesOf(
-  desk: Desk,
+  context: OpsContext,
   views: readonly ItemSummary[],
 ): Promise<{ readonly found: readonly Found[]; readonly waiting: readonly Gated[] }> {
   const held = views.filter(({ hold }) => hold?.by === 'gate')
   if (held.length === 0) return { found: [], waiting: [] }
-  const gates = await readGates(desk, held)
+  const gates = await readGates(context, held)
   const gated = held.flatMap((view, i): readonly Gated[] => (gates[i] === undefined ? [] : [{ view, gate: gates[i] }]))
   const missing = held.filter((_, i) => gates[i] === undefined)
-  const members = await readMembers(desk, [...new Set(gated.flatMap(({ gate }) => gate.waiting))])
+  const members = await readMembers(context, [...new Set(gated.flatMap(({ gate }) => gate.waiting))])
   const suspect = gated.filter(({ gate }) => gate.waiting.some((id) => hasEnded(members.get(id))))
   return {
-    found: [...(await confirmMissing(desk, missing)), ...(await confirmMissed(desk, suspect))],
+    found: [...(await confirmMissing(context, missing)), ...(await confirmMissed(context, suspect))],
     waiting: gated.filter((one) => !suspect.includes(one)),
   }
 }
 
-export async function readGates(desk: Desk, views: readonly ItemSummary[]): Promise<readonly (GateView | undefined)[]> {
-  const inspect = desk.inspect('audit')
+export async function readGates(
+  context: OpsContext,
+  views: readonly ItemSummary[],
+): Promise<readonly (GateView | undefined)[]> {
+  const inspect = context.inspect('audit')
   return Promise.all(views.map(({ hold }) => (hold?.by === 'gate' ? inspect.gate(hold.key) : undefined)))
 }
 
 /**
- * The tops before the members: an item that ends with something below it leaves, in the same step, the item that stands for
- * its tree. So whoever finds the top ended, and after that no such item, knows that there is none.
+ * Reads the roots before the members. An item that ends with children creates, in the same commit, the item that represents
+ * its tree. So if the root has ended and that item is not found afterwards, it does not exist.
  */
-export async function readMembers(desk: Desk, ids: readonly string[]): Promise<ReadonlyMap<string, Member>> {
+export async function readMembers(context: OpsContext, ids: readonly string[]): Promise<ReadonlyMap<string, Member>> {
   if (ids.length === 0) return new Map()
   const tops = ids.map((id) => topOf(id))
   const named = tops.flatMap((top) => top ?? [])
-  const found = named.length === 0 ? [] : await desk.summaries(named)
+  const found = named.length === 0 ? [] : await context.summaries(named)
   const byTop = new Map(named.map((id, i) => [id, found[i]]))
-  const views = await desk.summaries(ids)
+  const views = await context.summaries(ids)
   return new Map(
     ids.map((id, i) => {
       const top = tops[i]
@@ -58,18 +61,18 @@ export async function readMembers(desk: Desk, ids: readonly string[]): Promise<R
   )
 }
 
-/** How a member ended; undefined while it has not, as far as is known. */
+/** The ended item of a member; undefined while it has not ended. */
 function endOf(member: Member | undefined): ItemSummary | undefined {
   const view = member?.view ?? member?.top
-  return view?.status === 'success' || view?.status === 'dead' ? view : undefined
+  return view?.status === 'completed' || view?.status === 'dead' ? view : undefined
 }
 
 const hasEnded = (member: Member | undefined): boolean => endOf(member) !== undefined
 
-/** A gate frees its item in the step in which it decides: an item that is held after its gate was seen to be gone is lost. */
-async function confirmMissing(desk: Desk, views: readonly ItemSummary[]): Promise<readonly Found[]> {
+/** A gate frees its item in the commit that decides it: an item still held after its gate was found missing is stuck. */
+async function confirmMissing(context: OpsContext, views: readonly ItemSummary[]): Promise<readonly Found[]> {
   if (views.length === 0) return []
-  const again = await desk.summaries(views.map(({ envelope }) => envelope.id))
+  const again = await context.summaries(views.map(({ envelope }) => envelope.id))
   return views.flatMap((view, i): readonly Found[] => {
     if (!isHeldStill(view, again[i])) return []
     const { id, type } = view.envelope
@@ -77,24 +80,24 @@ async function confirmMissing(desk: Desk, views: readonly ItemSummary[]): Promis
       {
         code: 'gate-missing',
         id,
-        text: `${id} (${type}) is held by a gate ("${view.hold?.key}") that is gone or has long decided: nobody will free it.`,
-        repair: 'Let it run now. If it is itself a gate, it then looks at what it waits for.',
-        mend: onlyIfStill(view, [{ do: 'release', id, delayMs: 0 }]),
+        text: `${id} (${type}) is held by a gate ("${view.hold?.key}") that is gone or has already decided: nothing will free it.`,
+        repair: 'Let it run now. If it is itself a gate, it then checks what it waits for.',
+        fix: ifUnchanged(view, [{ do: 'release', id, delayMs: 0 }]),
       },
     ]
   })
 }
 
-/** The end of a member and the word to its gate are one step: a gate that waits for one that was seen to have ended has missed it. */
-async function confirmMissed(desk: Desk, suspects: readonly Gated[]): Promise<readonly Found[]> {
+/** A member ends and notifies its gate in one commit: a gate that still waits for an ended member has missed it. */
+async function confirmMissed(context: OpsContext, suspects: readonly Gated[]): Promise<readonly Found[]> {
   if (suspects.length === 0) return []
   const ids = [...new Set(suspects.flatMap(({ gate }) => gate.waiting))]
-  const members = await readMembers(desk, ids)
+  const members = await readMembers(context, ids)
   const gates = await readGates(
-    desk,
+    context,
     suspects.map(({ view }) => view),
   )
-  const again = await desk.summaries(suspects.map(({ view }) => view.envelope.id))
+  const again = await context.summaries(suspects.map(({ view }) => view.envelope.id))
   return suspects.flatMap(({ view }, i): readonly Found[] => {
     const missed = (gates[i]?.waiting ?? []).flatMap((id) => {
       const end = endOf(members.get(id))
@@ -108,11 +111,13 @@ async function confirmMissed(desk: Desk, suspects: readonly Gated[]): Promise<re
       {
         code: 'gate-missed',
         id,
-        text: `${id} (${type}) waits for ${names.join(', ')}, which ${missed.length === 1 ? 'has' : 'have'} ended: its gate was never told.`,
-        repair: 'Tell its gate.',
-        mend: onlyIfStill(
+        text: `${id} (${type}) waits for ${names.join(', ')}, which ${missed.length === 1 ? 'has' : 'have'} ended: its gate was never notified.`,
+        repair: 'Notify its gate.',
+        fix: ifUnchanged(
           view,
-          missed.map((one): Effect => ({ do: 'tellGate', key, member: one.id, ok: one.end.status === 'success' })),
+          missed.map(
+            (one): Effect => ({ do: 'notifyGate', key, member: one.id, completed: one.end.status === 'completed' }),
+          ),
         ),
       },
     ]
@@ -123,5 +128,5 @@ function isHeldStill(before: ItemSummary, now: ItemSummary | undefined): boolean
   return now?.status === 'pending' && now.hold?.by === 'gate' && now.hold.key === before.hold?.key
 }
 
-/** Whether time frees it, whatever its gate does. */
+/** Whether a time limit frees it, whatever its gate does. */
 export const hasTime = ({ dueAt }: ItemSummary): boolean => dueAt !== undefined && dueAt !== Number.POSITIVE_INFINITY

@@ -1,28 +1,28 @@
-import type { At } from '../../core/time.js'
-import type { ItemSummary } from '../../ports/ledger.js'
-import { isAlive, runs, type SeenWorker } from '../../work/alive.js'
-import type { Desk } from '../desk.js'
+import type { At } from '../../core/time/time.js'
+import type { ItemSummary } from '../../ports/inspect.js'
+import { isAlive, runs, type SeenWorker } from '../../work/worker/worker-registration.js'
+import type { OpsContext } from '../context.js'
 import { durationText } from '../duration-text.js'
-import { agoOf, type Found, GRACE_MS } from './suspicion.js'
+import { ageOf, type Found, GRACE_MS } from './found.js'
 
-/** Runs whose lease ended long ago. Any worker that looks at the queue takes them back: they show that none really does. */
-export function lapsedIn(views: readonly ItemSummary[], now: At): readonly ItemSummary[] {
+/** Runs whose lease ended long ago. Any worker that claims from the queue reclaims them, so none really does. */
+export function lapsedLeases(views: readonly ItemSummary[], now: At): readonly ItemSummary[] {
   return views.filter(
     ({ status, leaseUntil }) => status === 'running' && leaseUntil !== undefined && now - leaseUntil > GRACE_MS,
   )
 }
 
-/** Of those, the ones that a live worker should have taken back, and has not. The others have nobody at all: `Homes` tells. */
-export async function neverTakenBack(
-  desk: Desk,
+/** Those that a live worker should have reclaimed. The others have no worker at all, which `QueueTypes` reports. */
+export async function notReclaimed(
+  context: OpsContext,
   views: readonly ItemSummary[],
   workers: readonly SeenWorker[],
 ): Promise<readonly Found[]> {
   if (views.length === 0) return []
-  const { ledger } = desk
+  const { ledger } = context
   const [again, now, paused] = await Promise.all([
-    desk.summaries(views.map(({ envelope }) => envelope.id)),
-    desk.now(),
+    context.summaries(views.map(({ envelope }) => envelope.id)),
+    context.now(),
     ledger.paused?.({
       queues: views.map(({ queue }) => queue ?? 'default'),
       types: views.map(({ envelope }) => envelope.type),
@@ -37,11 +37,11 @@ export async function neverTakenBack(
     if (!alive.some((worker) => runs(worker, queue, type))) return []
     return [
       {
-        code: 'lapsed',
+        code: 'lease-lapsed',
         id,
-        text: `${id} (${type}) was cut off: the lease of ${view.holder ?? 'its worker'} ended ${durationText(agoOf(view.leaseUntil, now))} ago, and no worker has taken it back.`,
-        repair: `Take it back into queue "${queue}", as the next look of a worker would. If it stays there, restart the workers: they tell of themselves, but do not look for work.`,
-        mend: { by: 'reclaim', queue },
+        text: `${id} (${type}) was cut off: the lease of ${view.worker ?? 'its worker'} ended ${durationText(ageOf(view.leaseUntil, now))} ago, and no worker has reclaimed it.`,
+        repair: `Return it to queue "${queue}", as the next claim of a worker would. If it stays there, restart the workers: they send heartbeats but claim nothing.`,
+        fix: { by: 'reclaim', queue },
       },
     ]
   })

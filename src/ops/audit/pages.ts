@@ -1,8 +1,8 @@
-import type { Inspect, ItemQuery, ItemSummary } from '../../ports/ledger.js'
+import type { Inspect, ItemQuery, ItemSummary } from '../../ports/inspect.js'
 
 const PAGE = 200
 
-/** Every item of a query, page by page: no more than a page is ever in memory. */
+/** Every item of a query, with one page in memory at a time. */
 export async function* pagesOf(
   inspect: Inspect,
   query: Omit<ItemQuery, 'cursor' | 'limit'>,

@@ -1,8 +1,8 @@
-import type { LinkDoc, WritDoc } from '../../guild/clerk/writ.js'
-import type { DispatchRow, EngineRow, InputRequestDoc, RigRow, SlotRow, WaitRow } from '../../guild/spider/rig.js'
+import type { LinkDoc, WritDoc } from '../../guild/clerk/writs/writ.js'
+import type { DispatchRow, EngineRow, InputRequestDoc, RigRow, SlotRow, WaitRow } from '../../guild/spider/rigs/rig.js'
 import type { ReadOnlyBook, Stacks, StacksApi } from '../../guild/stacks/api.js'
 
-/** What is needed of a guild's document store: snapshots of its books. `watchers` tells whether anybody retries by itself. */
+/** What ops needs of a guild's document store: snapshots of its books. `watchers` shows whether a retry observer exists. */
 export type GuildStacks = Pick<StacksApi, 'transaction'> & Partial<Pick<Stacks, 'watchers'>>
 
 /** The books of Clerk and Spider that ops reads. */
@@ -17,7 +17,7 @@ export interface GuildBooks {
   readonly inputRequests: ReadOnlyBook<InputRequestDoc>
 }
 
-/** Runs `read` on one snapshot: a writ and its rigs must not be of two different moments. It takes no lock. */
+/** Runs `read` on one snapshot, so that a writ and its rigs fit together. It takes no lock. */
 export function reading<R>(stacks: GuildStacks, read: (books: GuildBooks) => Promise<R>): Promise<R> {
   return stacks.transaction(
     (tx) =>

@@ -1,12 +1,11 @@
-import type { At } from '../../core/time.js'
-import type { EngineRow } from '../../guild/spider/rig.js'
-import { isSettled } from '../../guild/spider/rig.js'
+import type { At } from '../../core/time/time.js'
+import type { EngineRow } from '../../guild/spider/rigs/rig.js'
+import { isSettled } from '../../guild/spider/rigs/rig.js'
 import { durationText, instantText } from '../duration-text.js'
 import type { Rig } from './rig-report.js'
-import { engineName, namedText, sinceText, type WritFacts } from './writ-facts.js'
-import type { WritReason } from './writ-reason.js'
+import { engineName, namedText, sinceText, type WritFacts, type WritReason } from './writ-facts.js'
 
-/** What the engines of an active rig do or wait for: first those that need somebody. */
+/** What the engines of an active rig do or wait for; blocked ones first. */
 export function engineReasons(facts: WritFacts, { row, engines }: Rig): WritReason[] {
   const byId = new Map(engines.map((engine) => [engine.engineId, engine]))
   const isReady = ({ upstream }: EngineRow) => upstream.every((id) => isSettled(byId.get(id)?.status ?? 'pending'))
@@ -37,7 +36,7 @@ function running(facts: WritFacts, engine: EngineRow): WritReason {
       : {
           code: 'engine-session',
           text: `${name} waits${since} for its session ${sessionId} to end.`,
-          remedy: 'Look at the session, or cancel the rig.',
+          remedy: 'Check the session, or cancel the rig.',
         }
   }
   const lapsedMs = claim?.leaseUntil === undefined ? undefined : now - Date.parse(claim.leaseUntil)
@@ -58,27 +57,27 @@ function running(facts: WritFacts, engine: EngineRow): WritReason {
   }
 }
 
-/** Run by the work engine: then why its item does not run is why the engine does not. */
+/** An engine that runs as a work item: the reasons of the item are its reasons. */
 function asItem(facts: WritFacts, engine: EngineRow, since: string): WritReason {
   const name = engineName(engine)
   const item = facts.items.get(engine.engineId)
   if (engine.item === 'due') {
     return {
       code: 'engine-ready',
-      text: `${name} has its slot${since} and was not handed to the work engine yet.`,
-      remedy: 'Start a process whose guild calls spider.start({ work }): it hands the engine over by itself.',
+      text: `${name} has its slot${since} and has not been enqueued as work yet.`,
+      remedy: 'Start a process whose guild calls spider.start({ work }): it enqueues the engine.',
     }
   }
   if (item === undefined || item.reason.code === 'unknown') {
     return {
       code: 'engine-running',
-      text: `${name} was handed to the work engine${since}${item === undefined ? '' : ` as item ${item.id}, which is not on this backend`}.`,
-      remedy: 'Look for its item on the backend of the work system that Spider was started with.',
+      text: `${name} was enqueued as work${since}${item === undefined ? '' : ` as item ${item.id}, which is not on this backend`}.`,
+      remedy: 'Check its item on the backend of the work system that Spider was started with.',
     }
   }
   return {
     code: item.reason.code === 'running' ? 'engine-running' : 'engine-ready',
-    text: `${name} is item ${item.id} of the work engine${since}. ${item.reason.text}`,
+    text: `${name} is work item ${item.id}${since}. ${item.reason.text}`,
     remedy: item.reason.remedy,
   }
 }
@@ -92,11 +91,11 @@ function blocked(facts: WritFacts, rigId: string, engine: EngineRow): WritReason
   return {
     code: 'engine-blocked',
     text: `${engineName(engine)} is blocked by ${type}${sinceText(block?.blockedAt, facts.now)}${said}.${waits.text}${checked}`,
-    remedy: `${waits.remedy} Or go on at once: spider.resume("${rigId}", "${engine.engineId}").`,
+    remedy: `${waits.remedy} Or resume it now: spider.resume("${rigId}", "${engine.engineId}").`,
   }
 }
 
-/** What a built-in block waits for, in words; of others only their plugin knows. */
+/** What a built-in block waits for, in words; only the plugin knows for others. */
 function waitText(
   facts: WritFacts,
   type: string,
@@ -109,7 +108,7 @@ function waitText(
       const id = field('writId') ?? '(unknown)'
       return {
         text: ` It waits for ${namedText(id, facts.others.get(id))} to be ${field('targetPhase') ?? 'in another phase'}.`,
-        remedy: `Ask why ${id} does not go on.`,
+        remedy: `Find out why ${id} does not continue.`,
       }
     }
     case 'scheduled-time': {
@@ -121,8 +120,8 @@ function waitText(
       const id = field('requestId') ?? '(unknown)'
       const status = facts.requests.get(id)?.status
       return {
-        text: ` It waits for the answer of a person to input request ${id} (${status ?? 'which does not exist'}).`,
-        remedy: status === 'pending' ? `Answer input request ${id}.` : 'The next check sees it.',
+        text: ` It waits for a person to answer input request ${id} (${status ?? 'which does not exist'}).`,
+        remedy: status === 'pending' ? `Answer input request ${id}.` : 'The next check frees it.',
       }
     }
     case 'book-updated':
@@ -131,7 +130,7 @@ function waitText(
         remedy: 'Change that document.',
       }
     default:
-      return { text: '', remedy: `Bring about what "${type}" waits for; its plugin knows what that is.` }
+      return { text: '', remedy: `Do what "${type}" waits for; its plugin knows what that is.` }
   }
 }
 
@@ -146,14 +145,14 @@ function ready(facts: WritFacts, rigId: string, engine: EngineRow): WritReason {
     const error = attempts.at(-1)?.error
     return {
       code: 'engine-held',
-      text: `${engineName(engine)} failed ${attemptCount === 1 ? 'once' : `${attemptCount} times`} in this rig${error === undefined ? '' : ` (${error})`}; it is tried again at ${instantText(holdAt)}, in ${durationText(holdAt - facts.now)}.`,
+      text: `${engineName(engine)} failed ${attemptCount === 1 ? 'once' : `${attemptCount} times`} in this rig${error === undefined ? '' : ` (${error})`}; it is retried at ${instantText(holdAt)}, in ${durationText(holdAt - facts.now)}.`,
       remedy: `Wait, or run it now: spider.resume("${rigId}", "${engineId}").`,
     }
   }
   return {
     code: 'engine-ready',
-    text: `${engineName(engine)} is ready and nobody has begun it (${runningText(facts.running)}).`,
-    remedy: `${CRAWL} If one does, all slots are taken: wait, or raise maxConcurrentEngines.`,
+    text: `${engineName(engine)} is ready and has not been started (${runningText(facts.running)}).`,
+    remedy: `${CRAWL} If one does, all slots are in use: wait, or raise maxConcurrentEngines.`,
   }
 }
 
@@ -165,7 +164,8 @@ function graft(rigId: string, count: number): WritReason {
   }
 }
 
-export const CRAWL = 'See that a process of the guild crawls: spider.start({ work }), or spider.crawl() in a loop.'
+export const CRAWL =
+  'Make sure that a process of the guild crawls: spider.start({ work }), or spider.crawl() in a loop.'
 
 export function runningText(running: number): string {
   return running === 1 ? 'one engine runs in the guild' : `${running === 0 ? 'no' : running} engines run in the guild`

@@ -1,19 +1,19 @@
-import type { Clock } from '../../core/clock.js'
 import { MillraceError } from '../../core/error.js'
 import { stringOption } from '../../core/options.js'
-import type { Redacted } from '../../core/redact.js'
-import { listWrits } from '../../guild/clerk/query.js'
+import type { Redacted } from '../../core/text/redact.js'
+import type { Clock } from '../../core/time/clock.js'
+import { listWrits } from '../../guild/clerk/writs/query.js'
 import type { Ops } from '../api.js'
-import type { Reason } from '../explain.js'
+import type { Reason } from '../items/explain.js'
 import { type GuildStacks, reading } from './books.js'
 import { rigOf, rigReport } from './rig-report.js'
 import { shownRig } from './shown.js'
-import { writLine } from './writ-line.js'
+import { writSummary } from './writ-facts.js'
 import { readWrit } from './writ-report.js'
 
 const PAGE = 50
 
-/** What can be asked of a guild. Only its documents are read: nothing of it is started, and no plugin is loaded. */
+/** The guild queries of ops. They only read documents: nothing is started, and no plugin is loaded. */
 export function openGuildReads(
   given: GuildStacks | undefined,
   clock: Clock,
@@ -32,7 +32,7 @@ export function openGuildReads(
     async writs(query = {}) {
       const stacks = needed('writs')
       const found = await reading(stacks, (books) => listWrits(books, { limit: PAGE, ...query }))
-      return found.map(writLine)
+      return found.map(writSummary)
     },
     async writ(id) {
       const stacks = needed('writ')

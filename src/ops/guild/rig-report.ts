@@ -1,15 +1,15 @@
-import type { EngineRow, RigRow } from '../../guild/spider/rig.js'
+import type { EngineRow, RigRow } from '../../guild/spider/rigs/rig.js'
 import type { RigReport } from '../api.js'
 import type { GuildBooks } from './books.js'
 
-/** A rig with its engines, each as it is kept. */
+/** A rig with its engines, as stored. */
 export interface Rig {
   readonly row: RigRow
   /** In the order of the template. */
   readonly engines: readonly EngineRow[]
 }
 
-/** The rigs of a writ, the oldest first: one question for the rigs, one for all their engines. */
+/** The rigs of a writ, oldest first: one query for the rigs, one for all their engines. */
 export async function rigsOfWrit({ rigs, engines }: GuildBooks, writId: string, most: number): Promise<Rig[]> {
   const rows = await rigs.find({ where: [['writId', '=', writId]], orderBy: ['attempt', 'desc'], limit: most })
   if (rows.length === 0) return []

@@ -1,48 +1,43 @@
-import type { At } from '../../core/time.js'
-import type { LinkDoc, WritDoc } from '../../guild/clerk/writ.js'
+import type { At } from '../../core/time/time.js'
+import type { LinkDoc, WritDoc } from '../../guild/clerk/writs/writ.js'
 import type { RetryDescription } from '../../guild/clockworks-retry/api.js'
-import type { DispatchRow, EngineRow, InputRequestDoc } from '../../guild/spider/rig.js'
-import type { SpiderWritStatus } from '../../guild/spider/writ-status.js'
+import type { DispatchRow, EngineRow, InputRequestDoc } from '../../guild/spider/rigs/rig.js'
+import type { WritSummary } from '../api.js'
 import { durationText, instantText } from '../duration-text.js'
-import type { Reason } from '../explain.js'
+import type { Reason } from '../items/explain.js'
 import type { Rig } from './rig-report.js'
 
-/** Everything that the reasons of a writ are taken from, read at one time. */
+/** Everything that the reasons of a writ are derived from. */
 export interface WritFacts {
   readonly writ: WritDoc
   readonly now: At
   /** The oldest first. */
   readonly rigs: readonly Rig[]
-  /** Where it stands in Spider's line; undefined: nowhere. */
+  /** Its entry in Spider's dispatch queue, if any. */
   readonly dispatch: DispatchRow | undefined
   readonly outbound: readonly LinkDoc[]
-  /** The writs that it waits for, by its line, its links or what Spider observed. */
+  /** The writs that it waits for, from the dispatch queue, its links or Spider's status. */
   readonly blockerIds: readonly string[]
-  /** Writs that reasons name. */
+  /** Writs that the reasons name. */
   readonly others: ReadonlyMap<string, WritDoc>
-  /** Its children that have not ended, at most a hundred. */
+  /** Its unfinished children, at most a hundred. */
   readonly openChildren: readonly WritDoc[]
   readonly requests: ReadonlyMap<string, InputRequestDoc>
   /** How many engines run in the whole guild. */
   readonly running: number
   readonly retry: RetryDescription
-  /** Whether the guild retries by itself; undefined: nobody could say. */
+  /** Whether the guild has a retry observer; undefined: unknown. */
   readonly observer: { readonly isThere: boolean; readonly behind: number; readonly holder: string | null } | undefined
   /** Why the work items of its running engines do not run, by engine. */
   readonly items: ReadonlyMap<string, { readonly id: string; readonly reason: Reason }>
 }
 
-/** A writ that came to a terminal phase has the time of it, whatever its type calls that phase. */
+/** A writ in a terminal phase has `resolvedAt`, whatever its type calls that phase. */
 export function hasEnded({ resolvedAt }: WritDoc): boolean {
   return resolvedAt !== undefined
 }
 
-export function spiderStatus({ status }: WritDoc): SpiderWritStatus {
-  const observed = status?.['spider']
-  return typeof observed === 'object' && observed !== null ? observed : {}
-}
-
-/** ` since …, … ago` of a time as documents write it. */
+/** ` since …` for a time as documents store it. */
 export function sinceText(iso: string | undefined, now: At): string {
   const at = Date.parse(iso ?? '')
   return Number.isNaN(at) ? '' : ` since ${instantText(at)} (${durationText(now - at)})`
@@ -63,4 +58,39 @@ export function namedTexts(ids: readonly string[], writs: ReadonlyMap<string, Wr
 
 export function engineName({ engineId }: EngineRow): string {
   return `Engine "${engineId}"`
+}
+
+/** Why a writ has not ended, as a code that programs can compare. */
+export type WritReasonCode =
+  | 'draft'
+  | 'phase'
+  | 'queued'
+  | 'held'
+  | 'not-dispatched'
+  | 'engine-running'
+  | 'engine-lapsed'
+  | 'engine-session'
+  | 'engine-blocked'
+  | 'engine-held'
+  | 'engine-ready'
+  | 'graft'
+  | 'rig-ending'
+  | 'stuck-retried'
+  | 'stuck-at-cap'
+  | 'stuck-for-good'
+  | 'stuck-by-blocker'
+  | 'stuck-by-cycle'
+  | 'stuck-by-hand'
+  | 'children'
+
+/** One reason, and what would resolve it. */
+export interface WritReason {
+  readonly code: WritReasonCode
+  readonly text: string
+  readonly remedy: string
+}
+
+/** A writ as lists show it. */
+export function writSummary({ id, type, title, phase, parentId, createdAt, updatedAt }: WritDoc): WritSummary {
+  return { id, type, title, phase, createdAt, updatedAt, ...(parentId === undefined ? {} : { parentId }) }
 }

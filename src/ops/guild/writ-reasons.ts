@@ -1,16 +1,16 @@
-import { type EngineRow, isActive } from '../../guild/spider/rig.js'
+import { spiderStatusOf } from '../../guild/spider/dispatch/writ-status.js'
+import { type EngineRow, isActive } from '../../guild/spider/rigs/rig.js'
 import { CRAWL, engineReasons, runningText } from './engine-reasons.js'
 import type { Rig } from './rig-report.js'
-import { engineName, hasEnded, namedTexts, sinceText, spiderStatus, type WritFacts } from './writ-facts.js'
-import type { WritReason } from './writ-reason.js'
+import { engineName, hasEnded, namedTexts, sinceText, type WritFacts, type WritReason } from './writ-facts.js'
 
-/** Why a writ has not ended, the reason that decides first. Empty once it has. */
+/** Why a writ has not ended, the deciding reason first. Empty once it has ended. */
 export function writReasons(facts: WritFacts): readonly WritReason[] {
   const { writ, rigs } = facts
   if (hasEnded(writ)) return []
   const newest = rigs.at(-1)
   const active = newest !== undefined && isActive(newest.row.status) ? newest : undefined
-  // A rig goes on whatever became of its writ meanwhile, and its end decides about the writ.
+  // A rig continues whatever happens to its writ, and its end decides about the writ.
   if (active !== undefined) return [...engineReasons(facts, active), ...children(facts)]
   switch (writ.phase) {
     case 'stuck':
@@ -26,7 +26,7 @@ export function writReasons(facts: WritFacts): readonly WritReason[] {
 
 const isRunning = ({ status }: EngineRow): boolean => status === 'running'
 
-/** Opened again, and engines of the attempt before still run. */
+/** The writ was opened again while engines of the previous rig still run. */
 function ending({ row, engines }: Rig): WritReason[] {
   const named = engines.filter(isRunning).map((engine) => `"${engine.engineId}"`)
   const verb = named.length === 1 ? 'has' : 'have'
@@ -44,13 +44,13 @@ function waitsInPhase({ writ, rigs }: WritFacts): WritReason {
   return writ.phase === 'new' && rigs.length === 0
     ? {
         code: 'draft',
-        text: `It is a draft (${since}): nobody has opened it.`,
+        text: `It is a draft (${since}) and has not been opened.`,
         remedy: `Open it: clerk.transition("${writ.id}", "open").`,
       }
     : {
         code: 'phase',
         text: `It is in phase "${writ.phase}" (${since}), and Spider gives rigs to open writs only.`,
-        remedy: `Whoever is in charge of that phase of "${writ.type}" has to move it on: clerk.transition("${writ.id}", …).`,
+        remedy: `The plugin or person in charge of that phase of "${writ.type}" has to move it on: clerk.transition("${writ.id}", …).`,
       }
 }
 
@@ -64,10 +64,10 @@ function open(facts: WritFacts): readonly WritReason[] {
         text: `Spider does not know it: no rig template is mapped to "${writ.type}", or no guild with Spider has run since it was posted.`,
         remedy:
           unfinished.length > 0
-            ? 'Nothing, if its children are what fulfils it.'
+            ? 'Nothing, if its children fulfil it.'
             : `Map a template in guild.json: spider.rigTemplateMappings["${writ.type}"]; or complete it by hand.`,
       }
-      // A parent that has no rig of its own ends with its children: these decide.
+      // A parent without its own rig ends with its children, so these decide.
       return [...unfinished, why]
     }
     case 'held':
@@ -81,8 +81,8 @@ function open(facts: WritFacts): readonly WritReason[] {
       return [
         {
           code: 'queued',
-          text: `It is in line for a rig${sinceText(writ.updatedAt, facts.now)}, and no crawl has come to it (${runningText(running)}).`,
-          remedy: `${CRAWL} If one does, all slots are taken: wait, or raise maxConcurrentEngines.`,
+          text: `It is in line for a rig${sinceText(writ.updatedAt, facts.now)}, and no crawl has reached it (${runningText(running)}).`,
+          remedy: `${CRAWL} If one does, all slots are in use: wait, or raise maxConcurrentEngines.`,
         },
         ...unfinished,
       ]
@@ -101,26 +101,26 @@ function held(facts: WritFacts): WritReason {
   if (first === undefined) {
     return {
       code: 'held',
-      text: 'All that it follows has ended, and no crawl has seen that yet.',
+      text: 'Everything that it follows has ended, and no crawl has seen that yet.',
       remedy: CRAWL,
     }
   }
   return {
     code: 'held',
     text: `It follows ${namedTexts(waiting, facts.others)}, and gets a rig when ${waiting.length === 1 ? 'that has' : 'they have'} ended.`,
-    remedy: `Ask why ${first} does not end; or take the link away: ${unlinkText(facts, first)}.`,
+    remedy: `Find out why ${first} does not end, or remove the link: ${unlinkText(facts, first)}.`,
   }
 }
 
 function stuck(facts: WritFacts): WritReason {
   const { writ, now, others, rigs } = facts
-  const { stuckCause, detail, blockerIds = [], observedAt, retryable } = spiderStatus(writ)
+  const { stuckCause, detail, blockerIds = [], observedAt, retryable } = spiderStatusOf(writ)
   const since = sinceText(observedAt ?? writ.updatedAt, now)
   const named = namedTexts(blockerIds, others)
-  // A cause that is older than its last rig speaks of an earlier time: somebody has stuck it since.
+  // A cause that is older than its last rig is out of date: the writ was made stuck since.
   const lastRigAt = rigs.at(-1)?.row.createdAt
   const isOlder = observedAt !== undefined && lastRigAt !== undefined && observedAt < lastRigAt
-  // So does a failure whose flag is gone: Spider takes that away when the writ was opened again because of it.
+  // So is a failure without its flag: Spider removes the flag when the writ is opened again.
   const isStale = isOlder || (stuckCause === 'engine-failure' && retryable === undefined)
   switch (isStale ? undefined : stuckCause) {
     case 'engine-failure':
@@ -130,20 +130,20 @@ function stuck(facts: WritFacts): WritReason {
       return {
         code: 'stuck-by-blocker',
         text: `It is stuck${since}, because what it follows has failed: ${named}.`,
-        remedy: `Take the link away, and the next crawl opens it: ${unlinkText(facts, failed ?? '…')}.`,
+        remedy: `Remove the link, and the next crawl opens it: ${unlinkText(facts, failed ?? '…')}.`,
       }
     }
     case 'cycle':
       return {
         code: 'stuck-by-cycle',
-        text: `It is stuck${since}, because these writs follow each other in a circle: ${named}.`,
-        remedy: `Take one of their links away, and the next crawl opens them: ${unlinkText(facts, blockerIds.find((id) => facts.outbound.some(({ targetId }) => targetId === id)) ?? '…')}.`,
+        text: `It is stuck${since}, because these writs follow each other in a cycle: ${named}.`,
+        remedy: `Remove one of their links, and the next crawl opens them: ${unlinkText(facts, blockerIds.find((id) => facts.outbound.some(({ targetId }) => targetId === id)) ?? '…')}.`,
       }
     case undefined:
       return {
         code: 'stuck-by-hand',
         text: `It was made stuck${sinceText(writ.updatedAt, now)}${writ.resolution === undefined ? '' : `: ${writ.resolution}`}.`,
-        remedy: `Open it when its reason is gone: clerk.transition("${writ.id}", "open").`,
+        remedy: `Open it once the reason is resolved: clerk.transition("${writ.id}", "open").`,
       }
   }
 }
@@ -166,24 +166,24 @@ function engineFailure(facts: WritFacts, since: string, detail: string): WritRea
       code: 'stuck-retried',
       text: `${text} The retry observer opens it again${behind}${isIdle ? ', but no process runs it now' : ''}.`,
       remedy: isIdle
-        ? 'Start a process of the guild: its observer opens the writ by itself.'
-        : 'Wait. If nothing happens, see that a process of the guild with clockworks-retry runs.',
+        ? 'Start a process of the guild: its observer opens the writ.'
+        : 'Wait. If nothing happens, make sure that a process of the guild with clockworks-retry runs.',
     }
   }
-  return spiderStatus(writ).retryable === true
+  return spiderStatusOf(writ).retryable === true
     ? {
         code: 'stuck-at-cap',
-        text: `${text} It is at its cap: it is not tried again by itself.`,
-        remedy: `Mend what failed, then open it: ${byHand}.`,
+        text: `${text} It has reached its cap and is not retried automatically.`,
+        remedy: `Fix what failed, then open it: ${byHand}.`,
       }
     : {
         code: 'stuck-for-good',
         text: `${text} ${retry.reason}`,
-        remedy: `Mend the engine or the writ, then open it (${byHand}); or cancel it.`,
+        remedy: `Fix the engine or the writ, then open it (${byHand}); or cancel it.`,
       }
 }
 
-/** What failed, as a sentence that names the engine. */
+/** The failure as a sentence that names the engine. */
 function failureText({ rigs }: WritFacts, detail: string): string {
   const failed = rigs.at(-1)?.engines.find(({ status }) => status === 'failed')
   const named = failed === undefined || detail.includes(`"${failed.engineId}"`)
@@ -205,7 +205,7 @@ function children({ openChildren }: WritFacts): WritReason[] {
     {
       code: 'children',
       text: `${openChildren.length} of its children ${openChildren.length === 1 ? 'has' : 'have'} not ended: ${named}.`,
-      remedy: `Ask why ${first.id} does not end.`,
+      remedy: `Find out why ${first.id} does not end.`,
     },
   ]
 }

@@ -1,23 +1,23 @@
-import type { Redacted } from '../../core/redact.js'
-import type { At } from '../../core/time.js'
+import type { Redacted } from '../../core/text/redact.js'
+import type { At } from '../../core/time/time.js'
 import { WritReferenceError } from '../../guild/clerk/errors.js'
-import type { WritDoc } from '../../guild/clerk/writ.js'
+import type { WritDoc } from '../../guild/clerk/writs/writ.js'
 import { describeRetry } from '../../guild/clockworks-retry/describe.js'
-import { itemId } from '../../guild/spider/item-id.js'
+import { spiderStatusOf } from '../../guild/spider/dispatch/writ-status.js'
+import { itemId } from '../../guild/spider/work/engine-items.js'
 import type { WritReport } from '../api.js'
-import type { Reason } from '../explain.js'
+import type { Reason } from '../items/explain.js'
 import { type GuildBooks, type GuildStacks, reading } from './books.js'
 import { rigReport, rigsOfWrit } from './rig-report.js'
 import { shownRig, shownWrit } from './shown.js'
-import { hasEnded, spiderStatus, type WritFacts } from './writ-facts.js'
-import { writLine } from './writ-line.js'
+import { hasEnded, type WritFacts, writSummary } from './writ-facts.js'
 import { writReasons } from './writ-reasons.js'
 
 const MOST_CHILDREN = 100
 const MOST_RIGS = 20
-/** Sorts behind every text that begins with what stands before it. */
+/** Sorts after every text with the same beginning. */
 const LAST = '\u{10ffff}'
-/** The kind of link that gates by default. A writ that waits by another kind is found by Spider's own book of waits. */
+/** The kind of link that gates by default. Spider's book of waits covers other kinds. */
 const FOLLOWS = 'spider.follows'
 /** The durable watcher of Clockworks-Retry. */
 const OBSERVER = 'clockworks-retry'
@@ -27,7 +27,7 @@ type Read = Omit<WritFacts, 'items' | 'observer' | 'now'> & { readonly children:
   readonly inbound: WritFacts['outbound']
 }
 
-/** One writ with what belongs to it, by its id or the beginning of it. */
+/** One writ with everything around it, by its id or a prefix of the id. */
 export async function readWrit(
   stacks: GuildStacks,
   now: At,
@@ -51,7 +51,7 @@ export async function readWrit(
   const reasons = writReasons({ ...read, rigs, now, observer, items: await itemsOf(rigs, explained) })
   const { resolution } = writ
   return {
-    ...writLine(writ),
+    ...writSummary(writ),
     body: writ.body,
     ...(resolution === undefined ? {} : { resolution }),
     links: [...read.outbound, ...inbound].map(({ sourceId, targetId, label, kind }) => ({
@@ -60,7 +60,7 @@ export async function readWrit(
       label,
       ...(kind === null ? {} : { kind }),
     })),
-    children: children.map(writLine),
+    children: children.map(writSummary),
     rigs: rigs.map(rigReport),
     cap: retry.cap,
     reasons,
@@ -68,7 +68,7 @@ export async function readWrit(
   }
 }
 
-/** People write the short form that messages show. */
+/** People type the short form that messages show. */
 async function findWrit({ writs }: GuildBooks, idOrPrefix: string): Promise<WritDoc | undefined> {
   const exact = await writs.get(idOrPrefix)
   if (exact !== null) return exact
@@ -110,7 +110,7 @@ async function readFacts(books: GuildBooks, writ: WritDoc): Promise<Read> {
   const follows = outbound.filter(({ kind }) => kind === FOLLOWS).map(({ targetId }) => targetId)
   const blockerIds = [...new Set([...waits.map(({ blockerId }) => blockerId), ...follows])]
   const blocks = rigs.flatMap(({ engines }) => engines.flatMap(({ block }) => (block === undefined ? [] : [block])))
-  const named = [...blockerIds, ...(spiderStatus(writ).blockerIds ?? []), ...conditionsOf(blocks, 'writId')]
+  const named = [...blockerIds, ...(spiderStatusOf(writ).blockerIds ?? []), ...conditionsOf(blocks, 'writId')]
   const others = await byIds(books.writs, named)
   const requests = await byIds(books.inputRequests, conditionsOf(blocks, 'requestId'))
   const running = hasEnded(writ) ? 0 : await books.slots.count()
@@ -138,7 +138,7 @@ function conditionsOf(blocks: readonly { readonly condition: unknown }[], field:
   })
 }
 
-/** A question may have so many values. */
+/** How many values one query may have. */
 const VALUES = 50
 
 async function byIds<T extends { readonly id: string }>(
@@ -154,7 +154,7 @@ async function byIds<T extends { readonly id: string }>(
   return found
 }
 
-/** Engines that the work engine runs: why their items do not run is told by the backend that ops was opened on. */
+/** The work items of running engines, explained by the backend that ops was opened on. */
 async function itemsOf(rigs: WritFacts['rigs'], explained: Explained): Promise<WritFacts['items']> {
   const running = (rigs.at(-1)?.engines ?? []).filter(
     ({ status, item, sessionId }) => status === 'running' && item === 'pushed' && sessionId === undefined,

@@ -1,9 +1,9 @@
 import { MillraceError } from '../../core/error.js'
 import { OptionTypeError, optionsObject } from '../../core/options.js'
-import type { At } from '../../core/time.js'
-import type { Codec } from '../codec-registry.js'
-import { Headers } from '../headers.js'
-import { mediaType } from '../media-type.js'
+import type { At } from '../../core/time/time.js'
+import { Headers } from '../message/headers.js'
+import { mediaType } from '../message/media-type.js'
+import type { Codec } from './codec-registry.js'
 import { jsonMembers, scalarText } from './json-members.js'
 import { parseRfc3339 } from './rfc3339.js'
 

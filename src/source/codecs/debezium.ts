@@ -1,8 +1,8 @@
 import { MillraceError } from '../../core/error.js'
-import { PoisonError } from '../../core/failure-errors.js'
-import type { At } from '../../core/time.js'
-import type { Codec } from '../codec-registry.js'
-import { Headers } from '../headers.js'
+import { PoisonError } from '../../core/failure/failure-errors.js'
+import type { At } from '../../core/time/time.js'
+import { Headers } from '../message/headers.js'
+import type { Codec } from './codec-registry.js'
 import { jsonMembers, scalarText } from './json-members.js'
 
 /** The content type under which {@link debeziumCodec} is registered. */
@@ -27,7 +27,7 @@ export interface ChangeSource {
 }
 
 /** A change to a row, as Debezium publishes it. The images are JSON text: read them with {@link imageOf}. */
-export interface ChangeEvent {
+export interface DebeziumChange {
   readonly operation: ChangeOperation
   readonly before: string | undefined
   readonly after: string | undefined
@@ -50,7 +50,7 @@ export class BadChangeEventError extends MillraceError {
 /** A change event without the image that was asked for. Poison: the same event will never have it. */
 export class MissingImageError extends PoisonError {
   readonly image: 'before' | 'after'
-  constructor(event: ChangeEvent, image: 'before' | 'after') {
+  constructor(event: DebeziumChange, image: 'before' | 'after') {
     super(
       `A change event (${event.operation} on "${event.source.table}") has no "${image}" image. ` +
         'Whether the connector records it depends on the database (in PostgreSQL: REPLICA IDENTITY FULL).',
@@ -68,7 +68,7 @@ export class MissingImageError extends PoisonError {
  * const registry = new CodecRegistry().register(DEBEZIUM_CONTENT_TYPE, debeziumCodec())
  * ```
  */
-export function debeziumCodec(): Codec<ChangeEvent> {
+export function debeziumCodec(): Codec<DebeziumChange> {
   const utf8 = new TextDecoder('utf-8', { fatal: true })
   return {
     decode(data) {
@@ -88,7 +88,7 @@ export function debeziumCodec(): Codec<ChangeEvent> {
  * ```
  */
 export function imageOf<T = unknown>(
-  event: ChangeEvent,
+  event: DebeziumChange,
   image: 'before' | 'after',
   parse: (row: unknown) => T = (row) => row as T,
 ): T {
@@ -127,7 +127,7 @@ function operationOf(envelope: Members): ChangeOperation {
   return operation
 }
 
-function changeEvent(operation: ChangeOperation, envelope: Members): ChangeEvent {
+function changeEvent(operation: ChangeOperation, envelope: Members): DebeziumChange {
   const source = sourceOf(envelope.get('source'))
   const tsMs = Number(envelope.get('ts_ms') ?? Number.NaN)
   return Object.freeze({

@@ -1,12 +1,12 @@
 /**
  * The members of a JSON object, each as the text it was written in. A number keeps every digit that way (a JavaScript
- * number has 53 bits; a log position of a database has 64), and what nobody looks at is not decoded.
+ * number has 53 bits; a log position of a database has 64), and what is never read is not decoded.
  *
  * Throws what `JSON.parse` throws when the text is no JSON, and a `TypeError` when it is JSON but no object. Of a name that
  * occurs twice the last counts, as in `JSON.parse`.
  */
 export function jsonMembers(text: string): ReadonlyMap<string, string> {
-  // Once the parser has been over it, what follows need not look for mistakes.
+  // The parser has checked it: what follows need not look for mistakes.
   const value: unknown = JSON.parse(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new TypeError(

@@ -1,4 +1,4 @@
-import type { At } from '../../core/time.js'
+import type { At } from '../../core/time/time.js'
 
 const PATTERN = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 

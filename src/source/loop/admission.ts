@@ -1,4 +1,4 @@
-import type { Maybe, Ms } from '../../core/time.js'
+import type { MaybePromise, Ms } from '../../core/time/time.js'
 import type { Deliveries, Delivery } from './delivery.js'
 import type { Held } from './stages.js'
 
@@ -6,21 +6,21 @@ import type { Held } from './stages.js'
  * Carries a run: executes it and settles it. Resolves when all of it is settled; `executed` is called as soon as the
  * handler is done, for policies whose places are about handlers and not about settlements.
  */
-export type Carry<D> = (deliveries: Deliveries<D>, executed?: () => void) => Promise<void>
+export type RunDeliveries<D> = (deliveries: Deliveries<D>, executed?: () => void) => Promise<void>
 
 /** Lanes, doers, batchers, pause and back-pressure are policies behind these verbs. */
 export interface Admission<D> {
   /**
    * How many to pull now, beside what is held already, and no more than there are leases left to keep alive; back-pressure answers with a pause, which only a stop cuts short.
    */
-  appetite(held: Held, leasesLeft: number): Maybe<number | { readonly askAgainInMs: Ms }>
+  capacity(held: Held, leasesLeft: number): MaybePromise<number | { readonly askAgainInMs: Ms }>
   /** A full doer or an unknown type answers with a give-back. */
-  offer(delivery: Delivery<D>): 'taken' | { readonly giveBackAfterMs: Ms }
+  offer(delivery: Delivery<D>): 'taken' | { readonly releaseAfterMs: Ms }
   /** Hands the policy what it calls when a run's turn has come. Once, before the first offer. */
-  attach(carry: Carry<D>): void
+  attach(carry: RunDeliveries<D>): void
   /** Something that was held has left the loop. */
   left?(delivery: Delivery<D>): void
-  /** Calls `wake` when the appetite rises from 0. */
+  /** Calls `wake` when the capacity rises from 0. */
   onRoom(wake: () => void): () => void
   /** Nothing more will come: partial batches run now. */
   finish(): void

@@ -1,7 +1,7 @@
-import type { Clock } from '../../core/clock.js'
-import type { Ms } from '../../core/time.js'
+import type { Clock } from '../../core/time/clock.js'
+import type { Ms } from '../../core/time/time.js'
 
-/** A moment that can be brought forward and never put off: whoever is most in a hurry decides. */
+/** A moment that can be brought forward and never put off: the shortest time given decides. */
 export class Deadline {
   /** Resolves when the moment has come. */
   readonly reached: Promise<void>
@@ -18,7 +18,7 @@ export class Deadline {
     })
   }
 
-  /** The time that whoever set it last had given. */
+  /** The time that was given when it was last set. */
   get givenMs(): Ms {
     return this.#givenMs
   }

@@ -1,9 +1,9 @@
-import { LazySignal } from '../../core/lazy-signal.js'
-import type { Ms } from '../../core/time.js'
+import { LazySignal } from '../../core/time/lazy-signal.js'
+import type { Ms } from '../../core/time/time.js'
 import { LeaseLostError } from './errors.js'
 import type { Stage, Stages } from './stages.js'
 
-/** Where a delivery stands in the loop. It is left exactly once, by being settled, given back, lost or abandoned. */
+/** The state of a delivery in the loop. It leaves the loop exactly once: settled, released, lost or abandoned. */
 export type DeliveryState = 'held' | 'settled' | 'lost' | 'returned' | 'abandoned'
 
 /** One thing the loop carries, from its fetch to its settlement, with the signal of its run. */
@@ -15,7 +15,7 @@ export class Delivery<D> extends LazySignal {
   readonly pulledAt: Ms
   /** Monotonic time at which the backend was asked to extend its lease. Undefined: no answer is awaited. */
   askedMs: Ms | undefined = undefined
-  /** Its handler has been called. It may be started before that: what it needs first is being seen to. */
+  /** Its handler has been called. It may be started before that, while what it needs first is prepared. */
   hasBegun = false
   /** The call that extends its lease at this moment. */
   extending: Promise<unknown> | undefined = undefined
@@ -26,7 +26,7 @@ export class Delivery<D> extends LazySignal {
   state: DeliveryState = 'held'
   /** How often its settlement has been tried, the present try included. */
   settleTries = 0
-  /** Hears of every reason to stop. The signal itself keeps the first one only. */
+  /** Called with every reason to stop. The signal itself keeps only the first one. */
   onAbort: ((reason: unknown) => void) | undefined = undefined
 
   #stage: Stage = 'waiting'
@@ -78,7 +78,7 @@ export class Delivery<D> extends LazySignal {
     this.onAbort?.(reason)
   }
 
-  /** Its lease is gone: the run is told to stop, and its outcome will not be settled. */
+  /** Its lease is gone: the run's signal aborts, and its outcome will not be settled. */
   lose(cause?: unknown): void {
     if (this.state !== 'held') return
     this.state = 'lost'

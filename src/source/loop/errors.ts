@@ -18,15 +18,15 @@ export class HeartbeatTimeoutError extends MillraceError {
     super(
       'HEARTBEAT_TIMEOUT',
       `The backend did not answer a heartbeat within ${Math.round(afterMs)} ms. The leases are asked for again; those that ` +
-        'cannot be extended in time are lost, and their work runs again. Look at the connection to the backend and its load.',
+        'cannot be extended in time are lost, and their work runs again. Check the connection to the backend and its load.',
       { facts: { afterMs: Math.round(afterMs) } },
     )
   }
 }
 
-/** The reason of `signal` when somebody cancelled the item that is running. */
+/** The reason of `signal` when the running item was cancelled. */
 export class CancelledError extends MillraceError {
-  /** What whoever cancelled it gave as the reason, where that is known already. */
+  /** The reason that the canceller gave, where it is known already. */
   readonly why: string | undefined
   constructor(options: ErrorOptions & { readonly why?: string } = {}) {
     const { why, ...rest } = options
@@ -43,12 +43,12 @@ export class CancelledError extends MillraceError {
   }
 }
 
-/** The reason of `signal` when a shutdown has waited for this run as long as it was told to. */
+/** The reason of `signal` when a shutdown has waited for this run as long as it may. */
 export class ShutdownDeadlineError extends MillraceError {
   constructor(drainMs: number) {
     super(
       'SHUTDOWN_DEADLINE',
-      `The consumer is shutting down and this run did not end within ${drainMs} ms. It is given back and runs again elsewhere.`,
+      `The consumer is shutting down and this run did not end within ${drainMs} ms. It is released and runs again elsewhere.`,
       { facts: { drainMs } },
     )
   }
@@ -59,7 +59,7 @@ export class SettleTimeoutError extends MillraceError {
   constructor(timeoutMs: number) {
     super(
       'SETTLE_TIMEOUT',
-      `Settling took longer than ${timeoutMs} ms. It is tried again; look at the connection to the backend.`,
+      `Settling took longer than ${timeoutMs} ms. It is tried again; check the connection to the backend.`,
       { facts: { timeoutMs } },
     )
   }
@@ -71,7 +71,7 @@ export class SettleError extends MillraceError {
     super(
       'SETTLE_FAILED',
       `${failures} settlements in a row failed, so the run was ended; what was not settled is delivered again. ` +
-        'The cause is the last failure: mend the backend, then start the run again.',
+        'The cause is the last failure: fix the backend, then start the run again.',
       { ...options, facts: { failures } },
     )
   }

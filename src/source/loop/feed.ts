@@ -1,6 +1,6 @@
-import type { LazySignal } from '../../core/lazy-signal.js'
-import type { At, Maybe, Ms } from '../../core/time.js'
-import type { LeaseWord } from '../../ports/ledger.js'
+import type { LazySignal } from '../../core/time/lazy-signal.js'
+import type { At, MaybePromise, Ms } from '../../core/time/time.js'
+import type { LeaseStatus } from '../../ports/ledger.js'
 import type { Delivery } from './delivery.js'
 
 /** What one pull brought. */
@@ -20,9 +20,9 @@ export interface Pulled<D> {
 export interface Feed<D, R> {
   /** At most `max`. Rejects with `DrainedError` when closed and nothing is left, and with the abort reason on abort. */
   pull(max: number, signal: AbortSignal): Promise<Pulled<D>>
-  /** Applies the outcome. `lost`: the lease had moved on and nothing happened. `patience` aborts when time is up. */
-  settle(delivery: Delivery<D>, outcome: R, patience: LazySignal): Maybe<'settled' | 'lost'>
-  /** Gives back what was not run; spends no attempt where the backend can. Without a delay it keeps its place. */
+  /** Applies the outcome. `lost`: the lease had moved on and nothing happened. `timeout` aborts when time is up. */
+  settle(delivery: Delivery<D>, outcome: R, timeout: LazySignal): MaybePromise<'settled' | 'lost'>
+  /** Releases what was not run, without spending an attempt where the backend can. Without a delay it keeps its place. */
   release(deliveries: readonly Delivery<D>[], delayMs?: Ms): Promise<void>
   /** Present where a delivery is leased: one batched heartbeat for all that are held. */
   readonly lease?: {
@@ -34,9 +34,9 @@ export interface Feed<D, R> {
      * only what still runs is lost when the lease is over.
      */
     readonly isGuarded?: boolean
-    extend(deliveries: readonly Delivery<D>[]): Promise<readonly LeaseWord[]>
+    extend(deliveries: readonly Delivery<D>[]): Promise<readonly LeaseStatus[]>
   }
-  /** Tells when there is something to pull. May be lost; the idle poll is the net. */
+  /** Calls `wake` when there is something to pull. Calls may be lost; the idle poll is the fallback. */
   onReady?(wake: () => void): () => void
   /** The instant at which the next thing falls due, so that one timer can be armed for it. */
   nextDueAt?(): At | undefined

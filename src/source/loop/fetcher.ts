@@ -1,12 +1,12 @@
-import { isDrained } from '../../core/stream-errors.js'
-import type { Ms } from '../../core/time.js'
-import type { Turns } from '../../core/turns.js'
+import { isDrained } from '../../core/stream/stream-errors.js'
+import type { Clock } from '../../core/time/clock.js'
+import type { EventLoopTurns } from '../../core/time/event-loop-turns.js'
+import { isPromise, type Ms } from '../../core/time/time.js'
 import type { Admission } from './admission.js'
 import type { Feed, Pulled } from './feed.js'
-import { GivenBack } from './given-back.js'
+import type { LoopObserver } from './loop-observer.js'
 import type { LoopOptions } from './loop-options.js'
-import type { Observer } from './observer.js'
-import { Wake } from './wake.js'
+import { Released } from './released.js'
 
 /** Why fetching ended. */
 export type FetchEnd = { readonly kind: 'stopped' | 'drained' } | { readonly kind: 'failed'; readonly error: unknown }
@@ -16,39 +16,39 @@ const DRAINED: FetchEnd = Object.freeze({ kind: 'drained' })
 
 /** What the fetcher asks the rest of its run. */
 export interface FetcherSide<D> {
-  /** What the policy wants, beside what is held. */
-  readonly appetite: () => ReturnType<Admission<D>['appetite']>
+  /** How many more the admission policy can take, beside what is held. */
+  readonly capacity: () => ReturnType<Admission<D>['capacity']>
   /** Offers what was pulled to the policy, and says whether any of it was taken. */
   readonly admit: (pulled: Pulled<D>) => boolean
-  readonly turns: Turns
+  readonly turns: EventLoopTurns
 }
 
-/** The fetching half of a run: asks the policy how much it wants, and the feed for that much. */
+/** The fetching half of a run: asks the policy how many it can take, and pulls that many from the feed. */
 export class Fetcher<D, R> {
   readonly #o: LoopOptions
-  readonly #watch: Observer<D, R>
+  readonly #watch: LoopObserver<D, R>
   readonly #feed: Feed<D, R>
   readonly #side: FetcherSide<D>
-  readonly #wake: Wake
-  readonly #givenBack: GivenBack
+  readonly #wakeSignal: WakeSignal
+  readonly #released: Released
 
-  constructor(options: LoopOptions, watch: Observer<D, R>, feed: Feed<D, R>, side: FetcherSide<D>) {
+  constructor(options: LoopOptions, watch: LoopObserver<D, R>, feed: Feed<D, R>, side: FetcherSide<D>) {
     this.#o = options
     this.#watch = watch
     this.#feed = feed
     this.#side = side
-    this.#wake = new Wake(options.clock)
-    this.#givenBack = new GivenBack(() => options.clock.now())
+    this.#wakeSignal = new WakeSignal(options.clock)
+    this.#released = new Released(() => options.clock.now())
   }
 
-  /** Look now: there is something to fetch, room for it, or a reason to stop. */
-  ring(): void {
-    this.#wake.ring()
+  /** Pulls now: there is something to fetch, room for it, or a reason to stop. */
+  wake(): void {
+    this.#wakeSignal.wake()
   }
 
-  /** What is given back for later is for others first: this loop looks for it a little after it falls due. */
+  /** Other workers get the first chance at what is released for later: this loop pulls it a little after it falls due. */
   othersFirst(delayMs: Ms, released: Promise<void>): void {
-    this.#givenBack.add(delayMs, released, this.#o.idlePollMs)
+    this.#released.add(delayMs, released, this.#o.idlePollMs)
   }
 
   /** Does not reject. */
@@ -63,30 +63,30 @@ export class Fetcher<D, R> {
   async #fetch(stopping: AbortSignal): Promise<FetchEnd> {
     const { clock, fetchRetry, idlePollMs } = this.#o
     let failures = 0
-    // Whoever started the run gets to finish its sentence before the feed is asked for the first time.
+    // The caller's own statement ends before the first pull.
     await Promise.resolve()
     while (!stopping.aborted) {
       await this.#side.turns.due()
-      this.#wake.reset()
-      const asked = this.#appetite()
-      const appetite = isLater(asked) ? await asked : asked
+      this.#wakeSignal.reset()
+      const asked = this.#capacity()
+      const capacity = isPromise(asked) ? await asked : asked
       if (stopping.aborted) break
-      if (typeof appetite !== 'number') {
-        await clock.sleep(appetite.askAgainInMs, stopping).catch(() => undefined)
+      if (typeof capacity !== 'number') {
+        await clock.sleep(capacity.askAgainInMs, stopping).catch(() => undefined)
         continue
       }
-      if (appetite <= 0) {
+      if (capacity <= 0) {
         const sinceMs = clock.monotonic()
-        await this.#wake.sleep(idlePollMs)
+        await this.#wakeSignal.sleep(idlePollMs)
         this.#watch.stalled?.(clock.monotonic() - sinceMs)
         continue
       }
-      let isWorthAnotherLook = false
+      let pullsAgain = false
       try {
-        const pulled = await this.#feed.pull(appetite, stopping)
+        const pulled = await this.#feed.pull(capacity, stopping)
         failures = 0
         const took = this.#side.admit(pulled)
-        isWorthAnotherLook = pulled.more && (took || pulled.items.length === 0)
+        pullsAgain = pulled.more && (took || pulled.items.length === 0)
       } catch (error) {
         if (stopping.aborted) break
         if (isDrained(error)) return DRAINED
@@ -96,21 +96,21 @@ export class Fetcher<D, R> {
         await clock.sleep(fetchRetry.delayMs(failures), stopping).catch(() => undefined)
         continue
       }
-      // A round in which everything was given back has nothing to hurry for: it found no room.
-      if (!isWorthAnotherLook && !stopping.aborted) await this.#wake.sleep(this.#idleMs())
+      // A pull of which everything was released found no room: the next one can wait.
+      if (!pullsAgain && !stopping.aborted) await this.#wakeSignal.sleep(this.#idleMs())
     }
     return STOPPED
   }
 
-  #appetite(): ReturnType<Admission<D>['appetite']> {
-    // A policy that cannot say how much it wants is asked again later; the run goes on.
+  #capacity(): ReturnType<Admission<D>['capacity']> {
+    // A policy that cannot say how many it can take is asked again later; the run goes on.
     const onError = (error: unknown) => {
       this.#watch.failed?.('offer', error)
       return { askAgainInMs: this.#o.idlePollMs }
     }
     try {
-      const asked = this.#side.appetite()
-      return isLater(asked) ? asked.catch(onError) : asked
+      const asked = this.#side.capacity()
+      return isPromise(asked) ? asked.catch(onError) : asked
     } catch (error) {
       return onError(error)
     }
@@ -119,10 +119,44 @@ export class Fetcher<D, R> {
   #idleMs(): Ms {
     const { clock, idlePollMs } = this.#o
     const now = clock.now()
-    return Math.max(0, this.#givenBack.lookAt(this.#feed.nextDueAt?.(), now + idlePollMs) - now)
+    return Math.max(0, this.#released.lookAt(this.#feed.nextDueAt?.(), now + idlePollMs) - now)
   }
 }
 
-function isLater<T>(value: T | Promise<T>): value is Promise<T> {
-  return typeof (value as Partial<Promise<T>>).then === 'function'
+/** Lets one sleeper be woken. A wake-up that comes while it is awake is kept, so that none is lost between two pulls. */
+class WakeSignal {
+  readonly #clock: Clock
+  #isWoken = false
+  #wakeUp: (() => void) | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  wake(): void {
+    if (this.#wakeUp === undefined) this.#isWoken = true
+    else this.#wakeUp()
+  }
+
+  /** Forgets a wake-up that was kept: the pull that follows finds what it was about. */
+  reset(): void {
+    this.#isWoken = false
+  }
+
+  /** Sleeps until it is woken or `ms` have passed. */
+  sleep(ms: Ms): Promise<void> {
+    if (this.#isWoken) {
+      this.#isWoken = false
+      return Promise.resolve()
+    }
+    return new Promise((resolve) => {
+      const wakeUp = () => {
+        this.#wakeUp = undefined
+        cancel()
+        resolve()
+      }
+      const cancel = this.#clock.after(ms, wakeUp)
+      this.#wakeUp = wakeUp
+    })
+  }
 }

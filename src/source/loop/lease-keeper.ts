@@ -1,13 +1,13 @@
-import type { Clock } from '../../core/clock.js'
-import type { Ms } from '../../core/time.js'
-import type { Turns } from '../../core/turns.js'
+import type { Clock } from '../../core/time/clock.js'
+import type { EventLoopTurns } from '../../core/time/event-loop-turns.js'
+import type { Ms } from '../../core/time/time.js'
 import type { Delivery } from './delivery.js'
 import { CancelledError, HeartbeatTimeoutError } from './errors.js'
 import type { Feed } from './feed.js'
 
 /** Most leases that one call extends: a call that takes long holds up what a backend does for others. */
 const MOST_PER_CALL = 1_000
-/** How many such calls of one beat may be under way at once. */
+/** How many such calls of one heartbeat may be in flight together. */
 const CALLS_AT_ONCE = 4
 /** Over how many calls those are spread whose last call hung: what made it hang takes few others along the next time. */
 const CALLS_AFTER_A_HANG = 16
@@ -15,11 +15,13 @@ const CALLS_AFTER_A_HANG = 16
 const FIRST_CAPACITY = 4_096
 /** The share of the time between two beats that one beat may take. */
 const BEAT_SHARE = 0.5
+/** After which share of that time a lease is asked for again that could be neither extended nor lost: somebody held it for a moment. */
+const AGAIN_SHARE = 0.25
 
 export interface LeaseKeeperOptions<D, R> {
   readonly clock: Clock
   readonly lease: NonNullable<Feed<D, R>['lease']>
-  readonly turns: Turns
+  readonly turns: EventLoopTurns
   readonly onError: (error: unknown) => void
 }
 
@@ -66,7 +68,7 @@ export class LeaseKeeper<D, R> {
     this.#held.delete(delivery)
   }
 
-  /** Its lease may have run out, whether or not anybody has said so. */
+  /** Its lease may have run out, whether or not the backend has answered so. */
   isOverdue(delivery: Delivery<D>, now: Ms): boolean {
     return now - delivery.leasedAt >= this.#leaseMs
   }
@@ -97,6 +99,11 @@ export class LeaseKeeper<D, R> {
       this.#armTick(this.#o.clock.monotonic() + this.#everyMs)
       this.#beat()
     })
+  }
+
+  #askAgain(): void {
+    const at = this.#o.clock.monotonic() + this.#everyMs * AGAIN_SHARE
+    if (this.#held.size > 0 && at < this.#tickAt) this.#armTick(at)
   }
 
   /** Asks for all leases that are old enough and are not being asked for. A call that hangs holds up its own leases only. */
@@ -170,6 +177,8 @@ export class LeaseKeeper<D, R> {
         else if (word !== 'unknown') delivery.leasedAt = Math.max(delivery.leasedAt, askedMs)
         if (word === 'cancelled') delivery.abort(new CancelledError())
       })
+      // A whole pause later it may be held for a moment once more, and its lease would end in between.
+      if (words.includes('unknown')) this.#askAgain()
     } catch (error) {
       if (!this.#hasReportedRefusal) this.#o.onError(error)
       this.#hasReportedRefusal = true

@@ -1,15 +1,15 @@
-import { type Clock, systemClock } from '../../core/clock.js'
-import type { Ms } from '../../core/time.js'
-import type { Turns } from '../../core/turns.js'
-import type { SettlePatience } from './settler.js'
+import { type Clock, systemClock } from '../../core/time/clock.js'
+import type { EventLoopTurns } from '../../core/time/event-loop-turns.js'
+import type { Ms } from '../../core/time/time.js'
+import type { SettleRetry } from './settler.js'
 
 /** How the loop fetches, settles and ends. Everything here has been resolved: nothing is optional inside. */
 export interface LoopOptions {
   readonly name: string
   readonly clock: Clock
   /** Lets the event loop in between two runs. Default: one for each loop. */
-  readonly turns?: Turns
-  readonly settle: SettlePatience
+  readonly turns?: EventLoopTurns
+  readonly settle: SettleRetry
   /** So many settlements failing one after the other end the run. */
   readonly maxSettleFailures: number
   /** How often a transient failure to fetch is tried again in a row, and the waits between. */
@@ -19,11 +19,11 @@ export interface LoopOptions {
   /** How long it may go on after its signal fired, before it is left. */
   readonly graceMs: Ms
   /**
-   * Whether what is left while it still runs is given back at once, so that others may begin it beside the run that did
-   * not hear. Otherwise its heartbeat ends and it comes back when its lease has lapsed.
+   * Whether what is left while it still runs is released immediately, so that others may begin it beside the run that did
+   * not stop. Otherwise its heartbeat ends and it comes back when its lease has lapsed.
    */
   readonly givesBackWhatRuns: boolean
-  /** The longest an idle loop sleeps without looking. The net under the wake-ups, never the mechanism. */
+  /** The longest an idle loop sleeps without a pull. The fallback for lost wake-ups, never the mechanism. */
   readonly idlePollMs: Ms
 }
 

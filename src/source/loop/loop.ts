@@ -1,10 +1,10 @@
-import type { Ms } from '../../core/time.js'
+import type { Ms } from '../../core/time/time.js'
 import type { Admission } from './admission.js'
 import { HopperClosedError } from './errors.js'
 import type { Feed } from './feed.js'
+import type { LoopObserver, LoopSummary } from './loop-observer.js'
 import { LOOP_DEFAULTS, type LoopOptions } from './loop-options.js'
-import type { LoopSummary, Observer } from './observer.js'
-import { type Execute, Run } from './run.js'
+import { type Execute, LoopRun } from './loop-run.js'
 
 /**
  * The one consume loop: it pulls, admits, runs, settles, heartbeats and drains, and is generic over what it carries (`D`)
@@ -16,11 +16,11 @@ import { type Execute, Run } from './run.js'
  */
 export class Loop<D, R> {
   readonly #options: LoopOptions
-  readonly #watch: Observer<D, R>
-  readonly #runs = new Map<Run<D, R>, Promise<unknown>>()
+  readonly #watch: LoopObserver<D, R>
+  readonly #runs = new Map<LoopRun<D, R>, Promise<unknown>>()
   #isClosed = false
 
-  constructor(options: Partial<LoopOptions> = {}, watch: Observer<D, R> = {}) {
+  constructor(options: Partial<LoopOptions> = {}, watch: LoopObserver<D, R> = {}) {
     this.#options = Object.freeze({ ...LOOP_DEFAULTS, ...options })
     this.#watch = watch
   }
@@ -39,7 +39,7 @@ export class Loop<D, R> {
    */
   async run(feed: Feed<D, R>, by: Admission<D>, execute: Execute<D, R>, stop?: AbortSignal): Promise<LoopSummary> {
     if (this.#isClosed) throw new HopperClosedError(this.#options.name)
-    const run = new Run(this.#options, this.#watch, feed, by, execute)
+    const run = new LoopRun(this.#options, this.#watch, feed, by, execute)
     const ended = run.go(stop)
     this.#runs.set(
       run,
@@ -64,7 +64,7 @@ export class Loop<D, R> {
     await Promise.all(this.#runs.values())
   }
 
-  /** Parts with what is concerned, in every run: given back if it has not started, otherwise ended, or lost in the end. */
+  /** Parts with what is concerned, in every run: released if it has not started, otherwise ended, or lost in the end. */
   async withdraw(isConcerned: (item: D) => boolean): Promise<void> {
     await Promise.all([...this.#runs.keys()].map((run) => run.withdraw(isConcerned)))
   }

@@ -1,24 +1,24 @@
-import type { Clock } from '../../core/clock.js'
-import { LazySignal } from '../../core/lazy-signal.js'
-import type { Maybe, Ms } from '../../core/time.js'
+import type { Clock } from '../../core/time/clock.js'
+import { LazySignal } from '../../core/time/lazy-signal.js'
+import type { MaybePromise, Ms } from '../../core/time/time.js'
 import type { Delivery } from './delivery.js'
 import { SettleTimeoutError } from './errors.js'
 import type { Feed } from './feed.js'
 
 /** How hard the loop tries to settle an outcome before it leaves it to a redelivery. */
-export interface SettlePatience {
+export interface SettleRetry {
   /** Tries in all, the first included. `Infinity`: until the run ends. */
   readonly attempts: number
   /** Wait before the second try; doubles up to `maxMs`. */
   readonly baseMs: Ms
   readonly maxMs: Ms
-  /** How long one try may take. `Infinity`: the feed itself sees to it that a try ends. */
+  /** How long one try may take. `Infinity`: the feed itself ends a try. */
   readonly timeoutMs: Ms
 }
 
-export type SettleWord = 'settled' | 'lost'
+export type SettleResult = 'settled' | 'lost'
 
-/** One try under way: its own signal, and who waits for it. */
+/** One try in flight: its own signal, and the caller that waits for it. */
 class Try extends LazySignal {
   readonly dueAt: Ms
   fail: (error: unknown) => void = () => undefined
@@ -30,34 +30,34 @@ class Try extends LazySignal {
 
 /**
  * Settles outcomes, each try with its own time and never with the run's signal: finished work is not thrown away because
- * a shutdown began. One timer serves all tries under way, since they all have the same patience and end in order.
+ * a shutdown began. One timer serves all tries in flight, since they all have the same timeout and end in order.
  */
 export class Settler<D, R> {
   readonly #clock: Clock
   readonly #feed: Feed<D, R>
-  readonly #patience: SettlePatience
+  readonly #retry: SettleRetry
   readonly #onRetry: (delivery: Delivery<D>, error: unknown) => void
-  readonly #underWay = new Set<Try>()
-  /** Those who wait for their next try. */
+  readonly #inFlight = new Set<Try>()
+  /** Outcomes that wait for their next try. */
   readonly #sleepers = new Set<() => void>()
-  #isHurried = false
+  #isEnding = false
   #cancelTimer: (() => void) | undefined
 
   constructor(
     clock: Clock,
     feed: Feed<D, R>,
-    patience: SettlePatience,
+    retry: SettleRetry,
     onRetry: (delivery: Delivery<D>, error: unknown) => void,
   ) {
     this.#clock = clock
     this.#feed = feed
-    this.#patience = patience
+    this.#retry = retry
     this.#onRetry = onRetry
   }
 
-  /** The run is ending: whoever waits for another try takes it now, and it is the last. */
-  hurry(): void {
-    this.#isHurried = true
+  /** The run is ending: every outcome that waits for another try gets it now, and it is the last one. */
+  tryOnceMore(): void {
+    this.#isEnding = true
     for (const wakeUp of [...this.#sleepers]) wakeUp()
   }
 
@@ -67,18 +67,18 @@ export class Settler<D, R> {
   }
 
   /** Rejects with the last error once the tries are used up. */
-  async settle(delivery: Delivery<D>, outcome: R): Promise<SettleWord> {
+  async settle(delivery: Delivery<D>, outcome: R): Promise<SettleResult> {
     for (let tries = 1; ; tries += 1) {
-      const isLast = this.#isHurried
+      const isLast = this.#isEnding
       delivery.settleTries = tries
       try {
         const answer = this.#once(delivery, outcome)
         return typeof answer === 'string' ? answer : await answer
       } catch (error) {
         if (delivery.state === 'lost') return 'lost'
-        if (isLast || tries >= this.#patience.attempts) throw error
+        if (isLast || tries >= this.#retry.attempts) throw error
         this.#onRetry(delivery, error)
-        const waitMs = Math.min(this.#patience.maxMs, this.#patience.baseMs * 2 ** (tries - 1))
+        const waitMs = Math.min(this.#retry.maxMs, this.#retry.baseMs * 2 ** (tries - 1))
         await this.#sleep(waitMs)
       }
     }
@@ -86,7 +86,7 @@ export class Settler<D, R> {
 
   /** A set and not the listeners of one signal: as many wait as there are outcomes while a backend is away. */
   #sleep(ms: Ms): Promise<void> {
-    if (this.#isHurried) return Promise.resolve()
+    if (this.#isEnding) return Promise.resolve()
     return new Promise((resolve) => {
       const wakeUp = () => {
         this.#sleepers.delete(wakeUp)
@@ -98,26 +98,26 @@ export class Settler<D, R> {
     })
   }
 
-  #once(delivery: Delivery<D>, outcome: R): Maybe<SettleWord> {
-    const one = new Try(this.#clock.monotonic() + this.#patience.timeoutMs)
+  #once(delivery: Delivery<D>, outcome: R): MaybePromise<SettleResult> {
+    const one = new Try(this.#clock.monotonic() + this.#retry.timeoutMs)
     const answer = this.#feed.settle(delivery, outcome, one)
-    if (typeof answer === 'string' || this.#patience.timeoutMs === Infinity) return answer
+    if (typeof answer === 'string' || this.#retry.timeoutMs === Infinity) return answer
     return this.#inTime(one, answer)
   }
 
   /** The answer, or a failure when it does not come in time. */
-  #inTime(one: Try, answer: Promise<SettleWord>): Promise<SettleWord> {
-    this.#underWay.add(one)
-    if (this.#cancelTimer === undefined) this.#arm(this.#patience.timeoutMs)
+  #inTime(one: Try, answer: Promise<SettleResult>): Promise<SettleResult> {
+    this.#inFlight.add(one)
+    if (this.#cancelTimer === undefined) this.#arm(this.#retry.timeoutMs)
     return new Promise((resolve, reject) => {
       one.fail = reject
       answer.then(
-        (word) => {
-          this.#underWay.delete(one)
-          resolve(word)
+        (result) => {
+          this.#inFlight.delete(one)
+          resolve(result)
         },
         (error) => {
-          this.#underWay.delete(one)
+          this.#inFlight.delete(one)
           reject(error)
         },
       )
@@ -128,13 +128,13 @@ export class Settler<D, R> {
     this.#cancelTimer = this.#clock.after(ms, () => {
       this.#cancelTimer = undefined
       const now = this.#clock.monotonic()
-      for (const one of this.#underWay) {
+      for (const one of this.#inFlight) {
         if (one.dueAt > now) {
           this.#arm(one.dueAt - now)
           return
         }
-        this.#underWay.delete(one)
-        const error = new SettleTimeoutError(this.#patience.timeoutMs)
+        this.#inFlight.delete(one)
+        const error = new SettleTimeoutError(this.#retry.timeoutMs)
         one.abort(error)
         one.fail(error)
       }

@@ -1,4 +1,4 @@
-/** How far a delivery has come: fetched, running, waiting for other work without a place of its own, or only to be settled. */
+/** How far a delivery has come: fetched, running, waiting for other work with its place lent, or only to be settled. */
 export type Stage = 'waiting' | 'running' | 'lent' | 'ended'
 
 /** How many deliveries a run of the loop holds at each stage. What is settled durably is held no longer. */

@@ -1,19 +1,19 @@
 import { booleanOption, OptionTypeError, optionsObject, stringOption } from '../../core/options.js'
-import { mediaType } from '../media-type.js'
+import { mediaType } from '../message/media-type.js'
 import type { Validator } from './schema.js'
 
 /** Options of {@link contentTypeValidator}. */
 export interface ContentTypeOptions {
   /** Which header. Default `content-type`. */
   readonly header?: string
-  /** Media types that are welcome, case and parameters aside; none: any. */
+  /** Media types that are accepted, without regard to case and parameters; none: any. */
   readonly allowed?: readonly string[]
   /** An empty payload is invalid. Default false. */
   readonly requireValue?: boolean
 }
 
 /**
- * A validator that looks at the content type, and at whether there is a payload at all.
+ * A validator of the content type, and of whether there is a payload at all.
  *
  * @example
  * ```ts

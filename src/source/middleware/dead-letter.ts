@@ -1,18 +1,18 @@
-import { MAX_DELAY_MS } from '../../core/backoff.js'
-import type { Clock, Random } from '../../core/clock.js'
-import { errorMessage, errorName, errorText } from '../../core/error-text.js'
-import { classLabel, type FailureClass } from '../../core/failure.js'
-import { withJitter } from '../../core/jitter.js'
+import { classLabel, type FailureClass } from '../../core/failure/failure.js'
 import { booleanOption, functionOption, numberOption, OptionTypeError, optionsObject } from '../../core/options.js'
-import { nakAfter, type Result, type ResultOf } from '../../core/result.js'
-import type { At, Ms } from '../../core/time.js'
-import { parseAttempt } from '../attempt.js'
-import { AttemptHeader, attempt, type Context, type ContextKey, contextKey } from '../context.js'
-import { defineMiddleware } from '../define-middleware.js'
-import type { Middleware } from '../handler.js'
-import type { Header } from '../headers.js'
-import { clockIn, hostKey, ownClock } from '../host.js'
-import { type Message, type VendorToken, vendorToken } from '../message.js'
+import { MAX_DELAY_MS } from '../../core/retry/backoff.js'
+import { withJitter } from '../../core/retry/jitter.js'
+import { nakAfter, type Result, type ResultOf } from '../../core/stream/result.js'
+import { errorMessage, errorName, errorText } from '../../core/text/error-text.js'
+import type { Clock, Random } from '../../core/time/clock.js'
+import type { At, Ms } from '../../core/time/time.js'
+import { parseAttempt } from '../message/attempt.js'
+import { AttemptHeader, attempt, type Context, type ContextKey, contextKey } from '../message/context.js'
+import type { Header } from '../message/headers.js'
+import { type Message, type VendorToken, vendorToken } from '../message/message.js'
+import { defineMiddleware } from './define-middleware.js'
+import type { Middleware } from './handler.js'
+import { clockIn, hostKey, ownClock } from './middleware-host.js'
 
 /** A message that was given up, with everything that is needed to understand it and to run it again. */
 export interface DeadLetterRecord {
@@ -32,7 +32,7 @@ export interface DeadLetterRecord {
   /** The name of the last error's class, `''` when there was none. */
   readonly errorName: string
   readonly cursor: string
-  readonly parkedAtMs: At
+  readonly deadLetteredAtMs: At
   /** The hopper that gave it up. */
   readonly source: string
 }
@@ -40,35 +40,35 @@ export interface DeadLetterRecord {
 /** Where dead letters are kept. */
 export interface DeadLetterStore {
   /** Resolves when the record is durable. Called again for the same message if that failed, or if its settlement did. */
-  park(ctx: Context, record: DeadLetterRecord): Promise<void>
+  deadLetter(ctx: Context, record: DeadLetterRecord): Promise<void>
 }
 
 /** Gives the record behind a replayed message: `message.as(deadLetterToken)`. Every store that can replay answers to it. */
 export const deadLetterToken: VendorToken<DeadLetterRecord> = vendorToken<DeadLetterRecord>('dead letter')
 
 /**
- * Under which `park` finds the message that the record was made from. A store that is also an inlet knows by it whether
+ * Under which `deadLetter` finds the message that the record was made from. A store that is also an inlet knows by it whether
  * that message is a replay of its own, whose record is to be replaced.
  */
-export const parkedMessageKey: ContextKey<Message> = contextKey<Message>('parked message')
+export const deadLetteredMessageKey: ContextKey<Message> = contextKey<Message>('dead-lettered message')
 
 /** Options of {@link dlq}. */
 export interface DlqOptions {
-  /** Also parks what merely ran out of attempts. Default true. */
-  readonly parkRetryable?: boolean
-  /** For `parkedAtMs`. Default: the hopper's. */
+  /** Also dead-letters what merely ran out of attempts. Default true. */
+  readonly deadLetterRetryable?: boolean
+  /** For `deadLetteredAtMs`. Default: the hopper's. */
   readonly clock?: Clock
-  /** Chance for the delay after a park that failed. Default `Math.random`. */
+  /** Chance for the delay after a failed write. Default `Math.random`. */
   readonly random?: Random
-  /** A park that failed is tried again after at most this, doubling per attempt. Default 1000. */
-  readonly parkRetryDelayMs?: Ms
+  /** A failed write is tried again after at most this, doubling per attempt. Default 1000. */
+  readonly retryDelayMs?: Ms
   /** … up to this. Default 60 000. */
-  readonly parkRetryMaxMs?: Ms
+  readonly retryMaxMs?: Ms
 }
 
 /**
- * Parks what is terminated, so that nothing is given up without a trace. List it outside `retry`: only there does it see
- * what ran out of attempts. A park that fails turns into a delayed redelivery, never into a loss.
+ * Dead-letters what is terminated, so that nothing is given up without a trace. List it outside `retry`: only there does it see
+ * what ran out of attempts. A write that fails turns into a delayed redelivery, never into a loss.
  *
  * @example
  * ```ts
@@ -77,54 +77,48 @@ export interface DlqOptions {
  * ```
  */
 export function dlq(store: DeadLetterStore, options?: DlqOptions): Middleware {
-  if (typeof store?.park !== 'function') {
-    throw new OptionTypeError('dlq(store)', 'a DeadLetterStore with park(ctx, record)', store)
+  if (typeof store?.deadLetter !== 'function') {
+    throw new OptionTypeError('dlq(store)', 'a DeadLetterStore with deadLetter(ctx, record)', store)
   }
-  const given = optionsObject('dlq', options, [
-    'parkRetryable',
-    'clock',
-    'random',
-    'parkRetryDelayMs',
-    'parkRetryMaxMs',
-  ])
-  const parksRetryable = booleanOption('dlq.parkRetryable', given.parkRetryable, true)
+  const given = optionsObject('dlq', options, ['deadLetterRetryable', 'clock', 'random', 'retryDelayMs', 'retryMaxMs'])
+  const deadLetterRetryable = booleanOption('dlq.deadLetterRetryable', given.deadLetterRetryable, true)
   const clock = ownClock('dlq.clock', given.clock)
   const random = functionOption('dlq.random', given.random, Math.random)
   const waitLimits = { min: 0, max: MAX_DELAY_MS }
-  const baseMs = numberOption('dlq.parkRetryDelayMs', given.parkRetryDelayMs, { ...waitLimits, default: 1_000 })
-  const maxMs = numberOption('dlq.parkRetryMaxMs', given.parkRetryMaxMs, { ...waitLimits, default: 60_000 })
+  const baseMs = numberOption('dlq.retryDelayMs', given.retryDelayMs, { ...waitLimits, default: 1_000 })
+  const maxMs = numberOption('dlq.retryMaxMs', given.retryMaxMs, { ...waitLimits, default: 60_000 })
 
-  const park = async (ctx: Context, message: Message, result: ResultOf<'term'>): Promise<Result> => {
+  const deadLetter = async (ctx: Context, message: Message, result: ResultOf<'term'>): Promise<Result> => {
     const attempts = attemptsOf(ctx, message)
     const source = ctx.get(hostKey)?.name ?? ''
     const record = recordOf(message, result, attempts, clockIn(ctx, clock).now(), source)
     try {
-      await store.park(ctx.with(parkedMessageKey, message), record)
-    } catch (parkError) {
+      await store.deadLetter(ctx.with(deadLetteredMessageKey, message), record)
+    } catch (storeError) {
       // 30 doublings pass every limit, and 0 * Infinity would be no number.
       const ceilingMs = Math.min(baseMs * 2 ** Math.min(attempts - 1, 30), maxMs)
       const delayMs = Math.floor(withJitter(ceilingMs, 'full', random))
-      reportFailedPark(ctx, record, parkError, delayMs)
-      return nakAfter(delayMs, both(result.error, parkError), { nextAttempt: attempts + 1, noEscalate: true })
+      reportFailure(ctx, record, storeError, delayMs)
+      return nakAfter(delayMs, both(result.error, storeError), { nextAttempt: attempts + 1, noEscalate: true })
     }
-    return Object.freeze({ ...result, parked: true })
+    return Object.freeze({ ...result, deadLettered: true })
   }
 
   return defineMiddleware<never>({
     kind: 'dlq',
     after(ctx, message, result) {
-      if (result.action !== 'term' || result.parked === true) return result
-      return result.class === 'retryable' && !parksRetryable ? result : park(ctx, message, result)
+      if (result.action !== 'term' || result.deadLettered === true) return result
+      return result.class === 'retryable' && !deadLetterRetryable ? result : deadLetter(ctx, message, result)
     },
   })
 }
 
-/** Copies: what the adapter does with its buffers afterwards must not change what was parked. */
+/** Copies: what the adapter does with its buffers afterwards must not change what was dead-lettered. */
 function recordOf(
   message: Message,
   result: ResultOf<'term'>,
   attempts: number,
-  parkedAtMs: At,
+  deadLetteredAtMs: At,
   source: string,
 ): DeadLetterRecord {
   return Object.freeze({
@@ -140,7 +134,7 @@ function recordOf(
     lastError: result.error === undefined ? '' : errorMessage(result.error),
     errorName: result.error === undefined ? '' : errorName(result.error),
     cursor: message.cursor.toString(),
-    parkedAtMs,
+    deadLetteredAtMs,
     source,
   })
 }
@@ -151,13 +145,13 @@ function attemptsOf(ctx: Context, message: Message): number {
   return parseAttempt(message.headers.get(AttemptHeader) ?? '') ?? 1
 }
 
-function both(error: unknown, parkError: unknown): AggregateError {
-  const why = `A message that was given up could not be parked: ${errorText(parkError)}`
-  return new AggregateError(error === undefined ? [parkError] : [error, parkError], why)
+function both(error: unknown, storeError: unknown): AggregateError {
+  const why = `A message that was given up could not be deadLettered: ${errorText(storeError)}`
+  return new AggregateError(error === undefined ? [storeError] : [error, storeError], why)
 }
 
-function reportFailedPark(ctx: Context, record: DeadLetterRecord, error: unknown, delayMs: Ms): void {
-  ctx.get(hostKey)?.logger.error('A dead letter could not be parked; its message is delivered again', {
+function reportFailure(ctx: Context, record: DeadLetterRecord, error: unknown, delayMs: Ms): void {
+  ctx.get(hostKey)?.logger.error('A dead letter could not be stored; its message is delivered again', {
     name: record.source,
     subject: record.subject,
     cursor: record.cursor,

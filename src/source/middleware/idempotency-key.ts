@@ -1,4 +1,4 @@
-import type { Message } from '../message.js'
+import type { Message } from '../message/message.js'
 import { deadLetterToken } from './dead-letter.js'
 
 /**
@@ -13,7 +13,7 @@ export function defaultKey(message: Message): string {
   const eventSource = headers.get('ce-source')
   // An event's id is unique only within its source.
   if (eventId && eventSource) return `${eventSource}|${eventId}`
-  // A replay is still the message that was parked: its own cursor counts replays, and starts over with its store.
+  // A replay is still the message that was deadLettered: its own cursor counts replays, and starts over with its store.
   const cursor = message.as(deadLetterToken)?.cursor ?? message.cursor.toString()
   return `${message.subject}|${message.partitionKey}|${cursor}`
 }

@@ -1,20 +1,20 @@
 import { MillraceError } from '../../core/error.js'
 import { newToken } from '../../core/ids.js'
 import { OptionTypeError, optionsObject } from '../../core/options.js'
-import type { Ms } from '../../core/time.js'
+import type { Ms } from '../../core/time/time.js'
 import type { Store } from '../../ports/ports.js'
-import type { Begun, IdempotencyStore } from './idempotency.js'
+import type { BeginResult, IdempotencyStore } from './idempotency.js'
 
-// Tokens are never empty and never this word, so one value tells a lease from what it became.
+// Tokens are never empty and never this word, so one value distinguishes a lease from what it became.
 const DONE = 'done'
 const FREE = ''
 
-/** Each round means that somebody else got in between; after so many the key is theirs. */
+/** Each round means that another consumer got in between; after so many the key is theirs. */
 const MAX_ROUNDS = 8
 
 /** Options of {@link idempotencyStore}. */
 export interface IdempotencyStoreOptions {
-  /** Before every key. Each consumer needs one of its own, or one makes the other skip. Default `'idem:'`. */
+  /** Before every key. Each consumer needs its own, or one makes the other skip. Default `'idem:'`. */
   readonly prefix?: string
 }
 
@@ -44,7 +44,7 @@ export function idempotencyStore(store: Store, options?: IdempotencyStoreOptions
   }
 
   return {
-    async begin(name: string, leaseMs: Ms): Promise<Begun> {
+    async begin(name: string, leaseMs: Ms): Promise<BeginResult> {
       const key = prefix + name
       const token = newToken()
       let found: string | undefined
@@ -60,7 +60,7 @@ export function idempotencyStore(store: Store, options?: IdempotencyStoreOptions
           failure = { error }
         }
         // Also after a failure, and after a "no": a reply can get lost, and a client that repeats a request by itself gets
-        // "no" for its own first try. Whether the token got in, only the value tells.
+        // "no" for its own first try. Only the value shows whether the token got in.
         found = await get(key)
         if (found === token) return { state: 'acquired', token }
         if (found === DONE) return { state: 'done' }
@@ -72,7 +72,7 @@ export function idempotencyStore(store: Store, options?: IdempotencyStoreOptions
     async commit(name, token, ttlMs) {
       const key = prefix + name
       if (await compareAndSet(key, token, DONE, ttlMs)) return
-      // The lease has lapsed, and nobody has taken the key since: it is done all the same.
+      // The lease has lapsed, and no other consumer has taken the key since: it is done all the same.
       await compareAndSet(key, undefined, DONE, ttlMs)
     },
     async release(name, token) {

@@ -1,27 +1,27 @@
-import type { Clock } from '../../core/clock.js'
 import { MillraceError } from '../../core/error.js'
 import { functionOption, numberOption, OptionTypeError, oneOfOption, optionsObject } from '../../core/options.js'
-import { nakAfter, type Result, skip } from '../../core/result.js'
-import type { Maybe, Ms } from '../../core/time.js'
+import { nakAfter, type Result, skip } from '../../core/stream/result.js'
+import type { Clock } from '../../core/time/clock.js'
+import type { MaybePromise, Ms } from '../../core/time/time.js'
 import { unreachable } from '../../core/unreachable.js'
-import type { Context } from '../context.js'
-import { defineMiddleware } from '../define-middleware.js'
-import type { Middleware } from '../handler.js'
-import { clockIn, hostKey, ownClock } from '../host.js'
-import type { Message } from '../message.js'
+import type { Context } from '../message/context.js'
+import type { Message } from '../message/message.js'
+import { defineMiddleware } from './define-middleware.js'
+import type { Middleware } from './handler.js'
 import { defaultKey } from './idempotency-key.js'
-import { KeyLease } from './key-lease.js'
+import { keepKeyLease } from './key-lease.js'
+import { clockIn, hostKey, ownClock } from './middleware-host.js'
 
 /** What `begin` found: the key is ours now, was done before, or is being worked on. */
-export type Begun =
+export type BeginResult =
   | { readonly state: 'acquired'; readonly token: string }
   | { readonly state: 'done' }
   | { readonly state: 'busy'; readonly retryAfterMs?: Ms }
 
 /** Remembers which keys have been done. A stale token never commits or releases what another holds. */
 export interface IdempotencyStore {
-  /** Takes the key for `leaseMs`, if nobody has it and nobody has done it. Atomic: one of any number of callers gets it. */
-  begin(key: string, leaseMs: Ms): Promise<Begun>
+  /** Takes the key for `leaseMs`, if it is neither taken nor done. Atomic: one of any number of callers gets it. */
+  begin(key: string, leaseMs: Ms): Promise<BeginResult>
   /** Remembers the key as done for `ttlMs`. */
   commit(key: string, token: string, ttlMs: Ms): Promise<void>
   /** Forgets the key, so that the next delivery runs. */
@@ -32,7 +32,7 @@ export interface IdempotencyStore {
 
 /** Options of {@link idempotency}. */
 export interface IdempotencyOptions {
-  /** Give each consumer keys of its own (see the `prefix` of `idempotencyStore`), or one makes the other skip. */
+  /** Give each consumer its own keys (see the `prefix` of `idempotencyStore`), or one makes the other skip. */
   readonly store: IdempotencyStore
   /** The key of a message; `undefined`: none, and it simply runs. Default: {@link defaultKey}. */
   readonly keyOf?: (message: Message) => string | undefined
@@ -51,7 +51,7 @@ export interface IdempotencyOptions {
   readonly onTerm?: 'release' | 'commit'
   /** For renewing leases. Default: the hopper's. */
   readonly clock?: Clock
-  /** Hears of a store that failed. A hopper also logs it, and counts it in `source.idempotency_errors`. */
+  /** Called when the store fails. A hopper also logs it, and counts it in `source.idempotency_errors`. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -96,7 +96,7 @@ export function idempotency(options: IdempotencyOptions): Middleware {
   const clock = ownClock('idempotency.clock', given.clock)
   const onError = functionOption<(error: unknown) => void>('idempotency.onError', given.onError, () => undefined)
 
-  /** A failing store is told of, and changes nothing: what was done is done, and a lease ends by itself. */
+  /** A failing store is reported, and changes nothing: what was done is done, and a lease ends by itself. */
   const quietly = async (ctx: Context, step: Step, key: string, write: () => Promise<void>) => {
     try {
       await write()
@@ -105,12 +105,12 @@ export function idempotency(options: IdempotencyOptions): Middleware {
     }
   }
 
-  return defineMiddleware<KeyLease | undefined>({
+  return defineMiddleware<HeldKey | undefined>({
     kind: 'idempotency',
     async before(ctx, message) {
       const key = checkedKey(keyOf(message))
       if (key === undefined) return { state: undefined }
-      let begun: Begun
+      let begun: BeginResult
       try {
         begun = await store.begin(key, leaseMs)
       } catch (error) {
@@ -122,7 +122,10 @@ export function idempotency(options: IdempotencyOptions): Middleware {
       switch (begun.state) {
         case 'acquired': {
           const onLost = (error: unknown) => report(ctx, 'renew', key, error, onError)
-          return { state: new KeyLease(store, key, begun.token, leaseMs, clockIn(ctx, clock), ctx, onLost) }
+          const { token } = begun
+          return {
+            state: { key, token, end: keepKeyLease(store, key, token, leaseMs, clockIn(ctx, clock), ctx, onLost) },
+          }
         }
         case 'done':
           return { answer: skip() }
@@ -134,10 +137,10 @@ export function idempotency(options: IdempotencyOptions): Middleware {
           return unreachable(begun)
       }
     },
-    async after(ctx, _message, result, lease, thrown): Promise<Result> {
-      if (lease !== undefined) {
-        lease.end()
-        const { key, token } = lease
+    async after(ctx, _message, result, held, thrown): Promise<Result> {
+      if (held !== undefined) {
+        const { key, token, end } = held
+        end()
         const fate = thrown === undefined ? fateOf(result, onTerm) : 'release'
         if (fate === 'commit') await quietly(ctx, 'commit', key, () => store.commit(key, token, ttlMs))
         else if (fate === 'release') await quietly(ctx, 'release', key, () => store.release(key, token))
@@ -146,6 +149,13 @@ export function idempotency(options: IdempotencyOptions): Middleware {
       return result
     },
   })
+}
+
+/** A key that is held while its message runs; `end` stops renewing its lease. */
+interface HeldKey {
+  readonly key: string
+  readonly token: string
+  readonly end: () => void
 }
 
 /** What becomes of a key after its message ran. */
@@ -181,7 +191,7 @@ function report(ctx: Context, step: Step, key: string, error: unknown, onError: 
     host?.logger.error(`An idempotency store failed to ${step}: ${CONSEQUENCE[step]}`, { name: host.name, key, error })
     onError(error)
   } catch {
-    // Whoever listens must not turn a message that succeeded into one that failed.
+    // A listener must not turn a message that succeeded into one that failed.
   }
 }
 
@@ -207,7 +217,7 @@ function isDelay(ms: Ms | undefined): ms is Ms {
 
 /** A store that only tests and sets, in one step: was the key seen before? */
 export interface SeenStore {
-  seen(key: string): Maybe<boolean>
+  seen(key: string): MaybePromise<boolean>
 }
 
 /**

@@ -1,10 +1,10 @@
-import type { Result } from '../../core/result.js'
-import { DrainedError } from '../../core/stream-errors.js'
-import { AttemptHeader, type Context } from '../context.js'
-import { Headers } from '../headers.js'
-import type { Message, VendorToken } from '../message.js'
-import type { Capabilities, CapabilityName, Inlet, Subscription } from '../subscription.js'
-import { type DeadLetterRecord, type DeadLetterStore, deadLetterToken, parkedMessageKey } from './dead-letter.js'
+import type { Result } from '../../core/stream/result.js'
+import { DrainedError } from '../../core/stream/stream-errors.js'
+import type { Capabilities, CapabilityName, Inlet, Subscription } from '../inlets/subscription.js'
+import { AttemptHeader, type Context } from '../message/context.js'
+import { Headers } from '../message/headers.js'
+import type { Message, VendorToken } from '../message/message.js'
+import { type DeadLetterRecord, type DeadLetterStore, deadLetteredMessageKey, deadLetterToken } from './dead-letter.js'
 
 interface Letter {
   record: DeadLetterRecord
@@ -13,9 +13,9 @@ interface Letter {
 }
 
 /**
- * Dead letters in memory. It is itself an inlet: subscribing replays what is parked at that moment, once, in the order of
- * parking, and then drains. A record leaves only when its replay is acknowledged; a replay that fails, or is cut off,
- * leaves it where it was. When the replay's own dlq parks it again, its record is replaced.
+ * Dead letters in memory. It is itself an inlet: subscribing replays what is dead-lettered at that moment, once, in the
+ * order in which they were added, and then drains. A record leaves only when its replay is acknowledged; a replay that fails, or is cut off,
+ * leaves it where it was. When the replay's own dlq dead-letters it again, its record is replaced.
  *
  * @example
  * ```ts
@@ -27,11 +27,11 @@ interface Letter {
 export class MemDeadLetter implements DeadLetterStore, Inlet {
   readonly capabilities: ReadonlySet<CapabilityName> = new Set<CapabilityName>()
   readonly #letters = new Set<Letter>()
-  /** What replays have out, by the record they were given: nobody else can have that very object. */
+  /** What replays have out, by the record they were given: no other caller can have that very object. */
   readonly #out = new Map<DeadLetterRecord, Letter>()
   #replays = 0
 
-  /** How many are parked, those in a replay included. */
+  /** How many are dead-lettered, those in a replay included. */
   get size(): number {
     return this.#letters.size
   }
@@ -41,8 +41,8 @@ export class MemDeadLetter implements DeadLetterStore, Inlet {
     return [...this.#letters].map((letter) => letter.record)
   }
 
-  async park(ctx: Context, record: DeadLetterRecord): Promise<void> {
-    const replayOf = ctx.get(parkedMessageKey)?.as(deadLetterToken)
+  async deadLetter(ctx: Context, record: DeadLetterRecord): Promise<void> {
+    const replayOf = ctx.get(deadLetteredMessageKey)?.as(deadLetterToken)
     const letter = replayOf === undefined ? undefined : this.#out.get(replayOf)
     if (letter === undefined) this.#letters.add({ record, isOut: false })
     // The cursor of a replay means nothing in the stream that the message came from.
@@ -76,8 +76,8 @@ export class MemDeadLetter implements DeadLetterStore, Inlet {
         if (letter === undefined) return
         const wasReplaced = letter.record !== message.as(deadLetterToken)
         giveBack(message, letter)
-        // Parked, but not here: it has moved to another store, and keeping it as well would make two of it.
-        const hasMoved = result.action === 'term' && result.parked === true && !wasReplaced
+        // Dead-lettered, but not here: it has moved to another store, and keeping it as well would make two of it.
+        const hasMoved = result.action === 'term' && result.deadLettered === true && !wasReplaced
         if (result.action === 'ack' || hasMoved) this.#letters.delete(letter)
       },
       close: async () => {
@@ -91,7 +91,7 @@ export class MemDeadLetter implements DeadLetterStore, Inlet {
   async close(): Promise<void> {}
 }
 
-/** A parked message on its way again: its attempts start over. */
+/** A dead-lettered message on its way again: its attempts start over. */
 function replayed(record: DeadLetterRecord, n: number): Message {
   return {
     key: record.key === null ? null : new Uint8Array(record.key),

@@ -1,13 +1,13 @@
-import { type BackoffOption, resolveBackoff } from '../../core/backoff.js'
-import type { Clock, Random } from '../../core/clock.js'
-import { decideRetry } from '../../core/decide-retry.js'
 import { booleanOption, functionOption, integerOption, optionsObject } from '../../core/options.js'
-import { exhausted, nakAfter, type Result } from '../../core/result.js'
+import { type BackoffOption, resolveBackoff } from '../../core/retry/backoff.js'
+import { decideRetry } from '../../core/retry/decide-retry.js'
+import { exhausted, nakAfter, type Result } from '../../core/stream/result.js'
+import type { Clock, Random } from '../../core/time/clock.js'
 import { unreachable } from '../../core/unreachable.js'
-import { attempt, type Context } from '../context.js'
-import { defineMiddleware } from '../define-middleware.js'
-import type { Middleware } from '../handler.js'
-import { clockIn, hostKey, ownClock } from '../host.js'
+import { attempt, type Context } from '../message/context.js'
+import { defineMiddleware } from './define-middleware.js'
+import type { Middleware } from './handler.js'
+import { clockIn, hostKey, ownClock } from './middleware-host.js'
 
 type Warn = (message: string) => void
 
@@ -23,7 +23,7 @@ export interface RetryMiddlewareOptions {
   readonly clock?: Clock
   /** A delay that the handler asked for is a floor under the schedule. Default true. */
   readonly honourHandlerDelay?: boolean
-  /** Hears of a schedule that answers with nonsense. Default: the hopper's logger. */
+  /** Called when a schedule answers with nonsense. Default: the hopper's logger. */
   readonly warn?: (message: string) => void
 }
 
@@ -54,7 +54,7 @@ export function retry(options?: RetryMiddlewareOptions): Middleware {
     if (warn !== undefined) warn(message)
     else deciding?.get(hostKey)?.logger.warn(message, { name: deciding.get(hostKey)?.name })
   })
-  /** Whose delay is being asked for. Nothing else runs meanwhile: a schedule answers at once. */
+  /** Whose delay is being asked for. Nothing else runs meanwhile: a schedule answers synchronously. */
   let deciding: Context | undefined
   const honourFloor = booleanOption('retry.honourHandlerDelay', given.honourHandlerDelay, true)
 

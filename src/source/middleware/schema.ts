@@ -1,20 +1,20 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { classify } from '../../core/classify.js'
 import { MillraceError } from '../../core/error.js'
-import { SchemaError } from '../../core/failure-errors.js'
+import { classify } from '../../core/failure/classify.js'
+import { SchemaError } from '../../core/failure/failure-errors.js'
 import { OptionTypeError } from '../../core/options.js'
-import { nak, type Result, term } from '../../core/result.js'
-import type { Maybe } from '../../core/time.js'
-import type { Context } from '../context.js'
-import { decoded, overrideOf, PreparedMessage } from '../decoded.js'
-import { type Before, defineMiddleware } from '../define-middleware.js'
-import type { Middleware } from '../handler.js'
-import { clockIn } from '../host.js'
-import type { Message } from '../message.js'
-import { resultOfError } from '../result-of-error.js'
+import { nak, type Result, term } from '../../core/stream/result.js'
+import type { MaybePromise } from '../../core/time/time.js'
+import type { Context } from '../message/context.js'
+import { decoded, overrideOf, PreparedMessage } from '../message/decoded.js'
+import type { Message } from '../message/message.js'
+import { type Before, defineMiddleware } from './define-middleware.js'
+import type { Middleware } from './handler.js'
+import { resultOfError } from './handler-result.js'
+import { clockIn } from './middleware-host.js'
 
 /** Throws, or returns an error, when a message is not valid. */
-export type Validator = (ctx: Context, message: Message) => Maybe<Error | undefined | void>
+export type Validator = (ctx: Context, message: Message) => MaybePromise<Error | undefined | void>
 
 /** What a Standard Schema found wrong with a payload. The cause of a `SchemaError`. */
 export class InvalidPayloadError extends MillraceError {
@@ -70,7 +70,7 @@ function byFunction(validate: Validator): Check {
     const answer: unknown = await validate(ctx, message)
     if (answer === undefined || answer === null) return VALID
     if (answer instanceof Error) return { answer: refused(ctx, message, answer) }
-    // A mistake in the validator, not in the message: parking every message as poison for it would be worse.
+    // A mistake in the validator, not in the message: dead-lettering every message as poison for it would be worse.
     return {
       answer: nak(new OptionTypeError('schema(validator)', 'a function that returns nothing or an Error', answer)),
     }

@@ -1,4 +1,4 @@
-import { ownedBy } from '../../ports/native.js'
+import { ownedBy } from '../../ports/find-ledger.js'
 import type { Backend, Queue } from '../../ports/ports.js'
 import type { Capability } from './capability.js'
 import { holds, present, same } from './check.js'
@@ -42,8 +42,8 @@ function visible({ backend }: BackendBench): Readonly<Partial<Record<Capability,
 /** The obligations of `Backend`: three ports made together. */
 export const backendClauses = clausesOn<BackendBench>()({
   'backend: has exactly the capabilities it is said to have': {
-    law: 'What the suite is told with `without` is true: those capabilities are absent, and all others are there.',
-    look: 'the list given as `without`, and the members of the ports.',
+    law: 'The `without` list is true: those capabilities are absent, and all others are there.',
+    hint: 'the list given as `without`, and the members of the ports.',
     async run(bench) {
       for (const [name, isThere] of Object.entries(visible(bench)) as [Capability, boolean][])
         if (bench.without.includes(name))
@@ -53,7 +53,7 @@ export const backendClauses = clausesOn<BackendBench>()({
   },
   'backend: a spread carries the three plain ports and nothing more': {
     law: 'Everything beyond the three ports is non-enumerable: { ...backend } must not carry what no longer holds.',
-    look: 'how close, named and the native ledger are defined on the object.',
+    hint: 'how close, named and the native ledger are defined on the object.',
     needs: ['native ledger'],
     async run({ backend }) {
       same(Object.keys(backend).toSorted(), ['pubsub', 'queue', 'store'], 'the enumerable members of the backend')
@@ -64,7 +64,7 @@ export const backendClauses = clausesOn<BackendBench>()({
   },
   'backend: the native ledger is found by the very ports it belongs to': {
     law: 'The ports of one backend, default and named queues alike, lead to its own ledger.',
-    look: 'the set of queues in what the store owns: named() adds to it.',
+    hint: 'the set of queues in what the store owns: named() adds to it.',
     needs: ['native ledger'],
     async run({ backend }) {
       const owned = ownedBy(backend, backend.named === undefined ? [] : [backend.named('bulk')])
@@ -76,7 +76,7 @@ export const backendClauses = clausesOn<BackendBench>()({
   },
   'backend: named queues are separate': {
     law: 'A body pushed to one queue is popped from that queue only, whatever the names.',
-    look: 'whether the name is part of the key of every body, lease and dedupe key.',
+    hint: 'whether the name is part of the key of every body, lease and dedupe key.',
     needs: ['named queues'],
     async run(bench) {
       const { backend, time } = bench
@@ -87,7 +87,7 @@ export const backendClauses = clausesOn<BackendBench>()({
   },
   'backend: one name is one queue': {
     law: 'named(x) twice leads to the same queue, and the name of the default queue is `default`.',
-    look: 'whether named() makes a new queue each time.',
+    hint: 'whether named() makes a new queue each time.',
     needs: ['named queues'],
     async run(bench) {
       const { backend, time } = bench
@@ -97,9 +97,9 @@ export const backendClauses = clausesOn<BackendBench>()({
       same(await bodies(named(bench, 'default'), time), ['b'], 'bodies of the default queue, popped by its name')
     },
   },
-  'backend: a named queue keeps leases and delays of its own': {
+  'backend: a named queue keeps its own leases and delays': {
     law: 'A named queue is a queue: it leases, reclaims, delays and acks as the default one does.',
-    look: 'whether reclaim and promotion look at all queues or only at the default one.',
+    hint: 'whether reclaim and promotion cover all queues or only the default one.',
     needs: ['named queues'],
     async run(bench) {
       const { time } = bench

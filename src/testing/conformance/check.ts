@@ -26,7 +26,7 @@ export function present<T>(value: T | undefined, what: string): T {
   return value
 }
 
-/** A value as a person reads it in a failure, cut where it gets long. */
+/** A value as readable text for a failure message, cut where it gets long. */
 export function show(value: unknown): string {
   const text =
     JSON.stringify(value, (_key, v: unknown) =>

@@ -1,25 +1,25 @@
 import { backendClauses } from './backend-clauses.js'
 import type { Capability } from './capability.js'
-import { type Clause, checkStanding, type Standing, verdictOn } from './clause.js'
+import type { Clause } from './clause.js'
 import { batchClauses } from './ledger/batch.js'
 import { claimClauses } from './ledger/claim.js'
+import { controlClauses } from './ledger/controls.js'
 import { crashClauses } from './ledger/crash.js'
 import { enqueueClauses } from './ledger/enqueue.js'
 import { failureClauses } from './ledger/failures.js'
-import { freeClauses } from './ledger/free.js'
 import { gateClauses } from './ledger/gates.js'
 import { groupClauses } from './ledger/groups.js'
 import { holdClauses } from './ledger/holds.js'
-import { insightClauses } from './ledger/insight.js'
-import { inspectClauses } from './ledger/inspect.js'
 import { leaseClauses } from './ledger/lease.js'
 import { limitClauses } from './ledger/limits.js'
+import { listClauses } from './ledger/lists.js'
+import { notificationClauses } from './ledger/notifications.js'
 import { payloadClauses } from './ledger/payloads.js'
-import { peopleClauses } from './ledger/people.js'
+import { releaseClauses } from './ledger/release.js'
 import { roomClauses } from './ledger/rooms.js'
 import { runningClauses } from './ledger/running.js'
 import { settleClauses } from './ledger/settle.js'
-import { signalClauses } from './ledger/signals.js'
+import { statisticsClauses } from './ledger/statistics.js'
 import { workerClauses } from './ledger/workers.js'
 import { pubsubClauses } from './pubsub-clauses.js'
 import { queueClauses } from './queue-clauses.js'
@@ -36,14 +36,14 @@ export const ledgerClauses = Object.freeze({
   ...groupClauses,
   ...gateClauses,
   ...holdClauses,
-  ...signalClauses,
-  ...peopleClauses,
+  ...notificationClauses,
+  ...controlClauses,
   ...limitClauses,
   ...batchClauses,
-  ...freeClauses,
-  ...inspectClauses,
+  ...releaseClauses,
+  ...listClauses,
   ...payloadClauses,
-  ...insightClauses,
+  ...statisticsClauses,
   ...failureClauses,
   ...workerClauses,
   ...crashClauses,
@@ -95,26 +95,4 @@ export function conformanceClauses(): readonly ClauseInfo[] {
       needs: clause.needs ?? [],
     })),
   )
-}
-
-/** What a backend says of one clause. */
-export interface ClauseSupport extends ClauseInfo {
-  readonly support:
-    | { readonly kind: 'kept' }
-    | { readonly kind: 'lacking'; readonly capability: Capability }
-    | { readonly kind: 'waived'; readonly reason: string }
-}
-
-/**
- * The same list as one backend stands to it: kept, lacking a capability, or waived with a reason. Give it what the suite of
- * that backend is given, and a table of support says the same as its tests.
- */
-export function conformanceSupport(standing: Standing<ClauseName>): readonly ClauseSupport[] {
-  const clauses = conformanceClauses()
-  checkStanding(
-    'conformanceSupport',
-    standing,
-    clauses.map(({ name }) => name),
-  )
-  return clauses.map((clause) => ({ ...clause, support: verdictOn(clause, clause.name, standing) }))
 }

@@ -1,15 +1,16 @@
-import type { Clock } from '../../core/clock.js'
 import { MillraceError } from '../../core/error.js'
-import type { Maybe } from '../../core/time.js'
+import type { Clock } from '../../core/time/clock.js'
+import type { MaybePromise } from '../../core/time/time.js'
+import { ownedBy } from '../../ports/find-ledger.js'
 import type { Ledger } from '../../ports/ledger.js'
-import { ownedBy } from '../../ports/native.js'
 import type { Backend } from '../../ports/ports.js'
 import { backendClauses } from './backend-clauses.js'
 import type { Capability } from './capability.js'
 import { checkStanding } from './clause.js'
 import { type ClauseName, conformanceClauses, type LedgerClauseName } from './clauses.js'
-import { describeLedger, type LedgerUnderTest } from './describe-ledger.js'
+import { describeLedger } from './describe-ledger.js'
 import { describePubSub, describeQueue, describeStore } from './describe-ports.js'
+import type { LedgerUnderTest } from './ledger/under-test.js'
 import { overPorts } from './plain-subject.js'
 import { describeClauses, type SuiteOptions, standingOf, using } from './suite.js'
 
@@ -30,9 +31,9 @@ export const WEAKER_OVER_PLAIN_PORTS: readonly Capability[] = Object.freeze([
 /** What the conformance suite of a whole backend needs to know. */
 export interface BackendSuite extends SuiteOptions<ClauseName> {
   /** Called for every clause, and more than once by some; must return an empty backend that lives by this clock. */
-  readonly open: (clock: Clock) => Maybe<Backend>
+  readonly open: (clock: Clock) => MaybePromise<Backend>
   /** Ends what `open` began. Default: the backend's own `close`. */
-  readonly close?: (backend: Backend) => Maybe<void>
+  readonly close?: (backend: Backend) => MaybePromise<void>
   /** What holds only for the ledger over this backend's plain ports. */
   readonly plain?: {
     readonly waived?: Readonly<Partial<Record<LedgerClauseName, string>>>
@@ -43,7 +44,7 @@ export interface BackendSuite extends SuiteOptions<ClauseName> {
 
 /**
  * Describes one suite for a whole backend: its three plain ports, its named queues, its native ledger where it has one, and
- * the ledger over its plain ports, which is what users get who wrap a port.
+ * the ledger over its plain ports, which is what you get when you wrap a port.
  *
  * A clause that the backend cannot keep is waived by name, with a reason; an optional capability that it does not have is
  * named in `without`. Both stay visible as skipped tests, and `conformanceClauses()` lists what there is.
@@ -140,7 +141,7 @@ export function describeBackend(options: BackendSuite): void {
 }
 
 /** The native ledger of a backend, as the ledger suite needs it. */
-function nativeSubject(backend: Backend, close: (backend: Backend) => Maybe<void> | undefined): LedgerUnderTest {
+function nativeSubject(backend: Backend, close: (backend: Backend) => MaybePromise<void> | undefined): LedgerUnderTest {
   const owned = ownedBy(backend, [])
   if (!('open' in owned))
     throw new MillraceError(

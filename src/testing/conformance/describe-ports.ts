@@ -1,5 +1,5 @@
-import type { Clock } from '../../core/clock.js'
-import type { Maybe } from '../../core/time.js'
+import type { Clock } from '../../core/time/clock.js'
+import type { MaybePromise } from '../../core/time/time.js'
 import type { PubSub, Queue, Store } from '../../ports/ports.js'
 import type { PubSubClauseName, QueueClauseName, StoreClauseName } from './clauses.js'
 import { pubsubClauses } from './pubsub-clauses.js'
@@ -10,8 +10,8 @@ import { describeClauses, type SuiteOptions, using } from './suite.js'
 /** How a suite opens the port it tests. */
 export interface PortSuite<Port, Name extends string> extends SuiteOptions<Name> {
   /** Called for every clause; must return an empty port that lives by this clock. */
-  readonly open: (clock: Clock) => Maybe<Port>
-  readonly close?: (port: Port) => Maybe<void>
+  readonly open: (clock: Clock) => MaybePromise<Port>
+  readonly close?: (port: Port) => MaybePromise<void>
 }
 
 /**

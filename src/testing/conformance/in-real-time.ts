@@ -1,6 +1,6 @@
 import { clearInterval, setInterval } from 'node:timers'
-import { systemClock } from '../../core/clock.js'
-import type { Ms } from '../../core/time.js'
+import { systemClock } from '../../core/time/clock.js'
+import type { Ms } from '../../core/time/time.js'
 import { DEFAULT_TICK_MS, type TestTime, type TimeOptions, testTime } from './time.js'
 
 /** How often it is noticed that the process gets its turns. */
@@ -12,7 +12,7 @@ const SLOWEST = 16
 
 /**
  * Plays a clause by the time of its suite. In real time, a clause that broke while the process stood still (a busy machine) has shown
- * nothing about the backend: what it looked at early, it looked at late. It is played again with longer ticks.
+ * nothing about the backend: it checked too late. It is played again with longer ticks.
  */
 export async function inTestTime(options: TimeOptions, play: (time: TestTime) => Promise<void>): Promise<void> {
   if (options.realTime !== true) return play(testTime(options))

@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.js'
+import type { Clock } from '../../core/time/clock.js'
 import type { Ports } from '../../ports/ports.js'
 
 /** When the process that uses the ports comes to grief, counted in calls of its ports from 1. */
@@ -23,7 +23,7 @@ export interface MortalPorts {
 
 /**
  * The same ports as another process would hold them, until it dies. Every function of the three ports is wrapped, optional
- * ones too, so that whatever steps a ledger takes, it can be stopped between any two of them.
+ * ones too, and so a ledger can be stopped between any two of its steps.
  */
 export function mortal(ports: Ports, clock: Clock, fate: Fate): MortalPorts {
   let calls = 0
@@ -46,7 +46,7 @@ export function mortal(ports: Ports, clock: Clock, fate: Fate): MortalPorts {
         if (method !== undefined) wrapped[name] = method
         continue
       }
-      // Subscribing is no step of a commit; a dead process hears nothing, and that is seen to by its listener.
+      // Subscribing is no step of a commit. The listener ignores messages once the process is dead.
       if (name === 'subscribe') {
         wrapped[name] = (hear: (message: string) => void) =>
           method((message: string) => {

@@ -1,7 +1,7 @@
-import type { Clock } from '../../core/clock.js'
-import { overPlainPorts } from '../../ports/plain/over-plain-ports.js'
+import { overPlainPorts } from '../../backends/plain/over-plain-ports.js'
+import type { Clock } from '../../core/time/clock.js'
 import type { Ports, Queue } from '../../ports/ports.js'
-import type { LedgerUnderTest } from './describe-ledger.js'
+import type { LedgerUnderTest } from './ledger/under-test.js'
 import { mortal } from './mortal.js'
 
 /**

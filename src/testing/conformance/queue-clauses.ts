@@ -1,7 +1,7 @@
 import type { PulledWork, Queue } from '../../ports/ports.js'
 import { holds, present, same } from './check.js'
 import { clausesOn } from './clause.js'
-import { HOSTILE_TEXTS } from './hostile.js'
+import { HOSTILE_TEXTS } from './hostile-texts.js'
 import type { TestTime } from './time.js'
 
 /** What a clause on a queue gets: an empty queue, and its time. */
@@ -41,7 +41,7 @@ async function isEmpty({ queue, time }: QueueBench, when: string): Promise<void>
 export const queueClauses = clausesOn<QueueBench>()({
   'queue: delivers a body until it is acked': {
     law: 'Q1: a body accepted by push is delivered again and again, until it is acked; then never again.',
-    look: 'whether pop removes a body instead of leasing it, and whether ack removes it for good.',
+    hint: 'whether pop removes a body instead of leasing it, and whether ack removes it for good.',
     async run(bench) {
       const { queue, time } = bench
       await queue.push('a')
@@ -55,7 +55,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: returns bodies exactly as they were pushed': {
     law: 'Q1: a body is opaque text: quotes, newlines, any script and a hundred kilobytes come back unchanged.',
-    look: 'how the body is quoted, encoded or limited on its way in and out.',
+    hint: 'how the body is quoted, encoded or limited on its way in and out.',
     async run(bench) {
       const texts = [...HOSTILE_TEXTS, '', 'x'.repeat(100_000)]
       for (const text of texts) await bench.queue.push(text)
@@ -65,21 +65,21 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: hides a delayed body until it is due': {
     law: 'Q2: a body pushed with a delay is not delivered before now + delay, and is delivered after.',
-    look: 'whether push stores the due time and pop compares it with the time of the backend.',
+    hint: 'whether push stores the due time and pop compares it with the time of the backend.',
     async run(bench) {
       const { queue, time } = bench
       await queue.push('later', { delay: time.ms(4) })
       await queue.push('now')
-      same(bodies(await popAll(bench, 2)), ['now'], 'bodies visible at once')
+      same(bodies(await popAll(bench, 2)), ['now'], 'bodies visible immediately')
       await time.pass(time.ms(2))
-      await isEmpty(bench, 'before the delay is over')
+      await isEmpty(bench, 'before the delay has passed')
       await time.pass(time.ms(3))
       same(bodies(await popAll(bench, 1)), ['later'], 'bodies visible after the delay')
     },
   },
   'queue: a delayed body is due exactly at its due time': {
     law: 'Q2: it is hidden one millisecond before now + delay and visible at now + delay.',
-    look: 'the comparison of the due time: due means dueAt <= now.',
+    hint: 'the comparison of the due time: due means dueAt <= now.',
     needs: ['exact time'],
     async run(bench) {
       const { queue, time } = bench
@@ -92,7 +92,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: a dedupe key in the queue makes another push a no-op': {
     law: 'Q3: while a body pushed with key K is visible, delayed or leased, another push with K does nothing.',
-    look: 'whether the key is kept while the body is delayed and while it is leased.',
+    hint: 'whether the key is kept while the body is delayed and while it is leased.',
     needs: ['exact dedupe'],
     async run(bench) {
       const { queue, time } = bench
@@ -112,7 +112,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: a dedupe key is free after the ack': {
     law: 'Q3: once the body has been acked, its key may be used again.',
-    look: 'whether ack forgets the dedupe key.',
+    hint: 'whether ack forgets the dedupe key.',
     needs: ['exact dedupe'],
     async run(bench) {
       await bench.queue.push('first', { dedupeKey: 'k' })
@@ -123,7 +123,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: pops at most max bodies': {
     law: 'Q4: pop(max) leases at most max bodies; pop(0) leases none.',
-    look: 'whether the limit is applied after reclaiming and promoting, not before.',
+    hint: 'whether the limit is applied after reclaiming and promoting, not before.',
     async run(bench) {
       const { queue, time } = bench
       for (let i = 0; i < 7; i += 1) await queue.push(`b${i}`)
@@ -136,7 +136,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: pops no body twice, and equal bodies are two messages': {
     law: 'Q4: one call never returns a message twice; a popped body is hidden; two equal bodies have their own leases.',
-    look: 'whether messages are told apart by an id of their own rather than by their text.',
+    hint: 'whether messages are told apart by an id of their own rather than by their text.',
     async run(bench) {
       const { queue } = bench
       await queue.push('same')
@@ -149,9 +149,9 @@ export const queueClauses = clausesOn<QueueBench>()({
       same(bodies(await popAll(bench, 2)), ['same'], 'bodies after one of the two was acked')
     },
   },
-  'queue: two poppers at once never share a body': {
+  'queue: two concurrent pops never share a body': {
     law: 'Q4: of any number of concurrent pops, each body goes to exactly one.',
-    look: 'whether selecting and leasing are one atomic step.',
+    hint: 'whether selecting and leasing are one atomic step.',
     async run(bench) {
       const { queue, time } = bench
       const all = Array.from({ length: 40 }, (_, i) => `b${String(i).padStart(2, '0')}`)
@@ -166,7 +166,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: a lapsed lease is freed by the next pop': {
     law: 'Q5: pop first frees every lease that has run out; until then the body stays hidden.',
-    look: 'whether pop reclaims leases whose end is not after now before it looks for visible bodies.',
+    hint: 'whether pop reclaims leases whose end is not after now before it looks for visible bodies.',
     async run(bench) {
       const { queue, time } = bench
       await queue.push('a')
@@ -179,7 +179,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: a lease ends exactly at its end': {
     law: 'Q5: a lease has run out when its end is not after now.',
-    look: 'the comparison of the lease: expired means leaseUntil <= now.',
+    hint: 'the comparison of the lease: expired means leaseUntil <= now.',
     needs: ['exact time'],
     async run({ queue, time }) {
       await queue.push('a')
@@ -190,9 +190,9 @@ export const queueClauses = clausesOn<QueueBench>()({
       same(bodies(await queue.pop(1, 100)), ['a'], 'bodies visible when the lease ends')
     },
   },
-  'queue: keeps the order of arrival, and a put-back keeps its place': {
-    law: 'Q5: bodies come in order of due time and arrival; after a put-back or a lapse a body has its old place.',
-    look: 'whether fail without a delay keeps the due time, and whether a reclaim puts the body at the end.',
+  'queue: keeps the order of arrival, and a returned body keeps its place': {
+    law: 'Q5: bodies come in order of due time and arrival; after a fail or a lapse a body has its old place.',
+    hint: 'whether fail without a delay keeps the due time, and whether a reclaim puts the body at the end.',
     needs: ['arrival order'],
     async run(bench) {
       const { queue, time } = bench
@@ -204,12 +204,12 @@ export const queueClauses = clausesOn<QueueBench>()({
       same([a?.body, b?.body], ['a', 'b'], 'the first two bodies')
       await queue.fail(present(b, 'the second body'))
       await time.pass(time.ms(3))
-      same(bodies(await popAll(bench, 4)), ['a', 'b', 'c', 'd'], 'the order after a lapse (a) and a put-back (b)')
+      same(bodies(await popAll(bench, 4)), ['a', 'b', 'c', 'd'], 'the order after a lapse (a) and a fail (b)')
     },
   },
   'queue: counts deliveries of a message': {
     law: 'Q6: attempt is 1 at the first lease, and 1 more after a lapse and after a fail; a re-push starts again at 1.',
-    look: 'where the delivery count is raised: on reclaim and on fail, never on push.',
+    hint: 'where the delivery count is raised: on reclaim and on fail, never on push.',
     async run(bench) {
       const { queue, time } = bench
       await queue.push('a')
@@ -226,7 +226,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: a stale handle can do nothing': {
     law: 'Q7: heartbeat, ack and fail act only on the current lease; with an older handle they change nothing, silently.',
-    look: 'whether every lease has a fresh token, and whether the three verbs compare it.',
+    hint: 'whether every lease has a fresh token, and whether the three verbs compare it.',
     async run(bench) {
       const { queue, time } = bench
       await queue.push('a')
@@ -244,7 +244,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: an unknown handle is ignored silently': {
     law: 'Q7: heartbeat, ack and fail with a handle that no lease has neither throw nor change anything.',
-    look: 'what happens to a token that is not in the index, or is not a token at all.',
+    hint: 'what happens to a token that is not in the index, or is not a token at all.',
     async run(bench) {
       const { queue, time } = bench
       await queue.push('a')
@@ -264,7 +264,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: a heartbeat moves the end of the lease to now + visibility': {
     law: 'Q8: heartbeat(p, v) makes the lease end v from now; it does not add v to what was left.',
-    look: 'whether the new end is computed from now.',
+    hint: 'whether the new end is computed from now.',
     async run(bench) {
       const { queue, time } = bench
       await queue.push('a')
@@ -279,7 +279,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: a heartbeat may shorten the lease': {
     law: 'Q8: heartbeat(p, v) sets the end to now + v, also when that is sooner than before.',
-    look: 'whether the end is replaced or only ever raised.',
+    hint: 'whether the end is replaced or only ever raised.',
     needs: ['free lease length'],
     async run(bench) {
       const { queue, time } = bench
@@ -291,8 +291,8 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: fail gives the body back after its delay': {
-    law: 'Q9: fail(p, d) ends the lease; the body is visible d from now, or at once without d.',
-    look: 'whether fail clears the lease and sets the due time.',
+    law: 'Q9: fail(p, d) ends the lease; the body is visible d from now, or immediately without d.',
+    hint: 'whether fail clears the lease and sets the due time.',
     async run(bench) {
       const { queue, time } = bench
       await queue.push('a')
@@ -301,12 +301,12 @@ export const queueClauses = clausesOn<QueueBench>()({
       await isEmpty(bench, 'before the delay of the fail is over')
       await time.pass(time.ms(3))
       await queue.fail(await popOne(bench, 'the body, after the delay of the fail'))
-      same(bodies(await popAll(bench, 1)), ['a'], 'bodies visible at once after a fail without a delay')
+      same(bodies(await popAll(bench, 1)), ['a'], 'bodies visible immediately after a fail without a delay')
     },
   },
   'queue: a dead letter is a copy': {
     law: 'Q10: deadLetter(body, error) keeps a copy and leaves the leased message where it is.',
-    look: 'whether deadLetter removes or acks anything.',
+    hint: 'whether deadLetter removes or acks anything.',
     needs: ['deadLetter'],
     async run(bench) {
       const { queue, time } = bench
@@ -321,7 +321,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: size follows what is in the queue': {
     law: 'Q11: size() is a cheap count: 0 when nothing is there, above 0 while visible bodies are.',
-    look: 'whether size counts what was acked or forgets what is visible.',
+    hint: 'whether size counts what was acked or forgets what is visible.',
     needs: ['size'],
     async run(bench) {
       const { queue, time } = bench
@@ -333,9 +333,9 @@ export const queueClauses = clausesOn<QueueBench>()({
       holds(await time.eventually(async () => (await size()) === 0), `size() is 0 after three acks (${await size()})`)
     },
   },
-  'queue: a heartbeat tells that the lease was lost': {
+  'queue: a heartbeat reports a lost lease': {
     law: 'Q12: heartbeat answers false for a lease that is not current, and anything else while it is.',
-    look: 'whether heartbeat reports the number of leases it extended.',
+    hint: 'whether heartbeat reports the number of leases it extended.',
     needs: ['lease report'],
     async run(bench) {
       const { queue, time } = bench
@@ -349,7 +349,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: pushMany is many pushes': {
     law: 'Q12: pushMany keeps order, delays, dedupe keys and priorities as single pushes would.',
-    look: 'whether the options of each body reach the queue.',
+    hint: 'whether the options of each body reach the queue.',
     needs: ['pushMany'],
     async run(bench) {
       const { queue, time } = bench
@@ -360,14 +360,14 @@ export const queueClauses = clausesOn<QueueBench>()({
         { body: 'b', options: { dedupeKey: 'k' } },
         { body: 'c', options: { dedupeKey: 'k' } },
       ])
-      same(bodies(await popAll(bench, 4)).toSorted(), ['a', 'b'], 'bodies visible at once')
+      same(bodies(await popAll(bench, 4)).toSorted(), ['a', 'b'], 'bodies visible immediately')
       await time.pass(time.ms(4))
       same(bodies(await popAll(bench, 4)), ['later'], 'bodies visible after the delay')
     },
   },
   'queue: ackMany acks each by its own handle': {
     law: 'Q12: ackMany removes the bodies whose lease is current and ignores the others.',
-    look: 'whether a stale handle in the list stops or widens the rest.',
+    hint: 'whether a stale handle in the list stops or widens the rest.',
     needs: ['ackMany'],
     async run(bench) {
       const { queue, time } = bench
@@ -382,7 +382,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: heartbeatMany answers for each lease': {
     law: 'Q12: heartbeatMany extends every current lease and answers in the order of its list, false for the lost ones.',
-    look: 'whether the answers align with the list.',
+    hint: 'whether the answers align with the list.',
     needs: ['heartbeatMany'],
     async run(bench) {
       const { queue, time } = bench
@@ -406,7 +406,7 @@ export const queueClauses = clausesOn<QueueBench>()({
   },
   'queue: the highest priority comes first': {
     law: 'Q12: a visible body of higher priority is delivered before all of lower priority; equal ones in order of arrival.',
-    look: 'the order of the backlog: priority descending, due time, arrival.',
+    hint: 'the order of the backlog: priority descending, due time, arrival.',
     needs: ['priority', 'arrival order'],
     async run(bench) {
       const { queue } = bench
@@ -415,9 +415,9 @@ export const queueClauses = clausesOn<QueueBench>()({
       same(bodies(await popAll(bench, 5)), ['b9', 'e9', 'a0', 'd0', 'c-5'], 'the order of delivery')
     },
   },
-  'queue: is a bag of closures': {
+  'queue: its methods work detached': {
     law: 'A port is called without `this`, and { ...queue } is a queue too: every method is an own enumerable function.',
-    look: 'whether the factory returns a class instance or a method that reads `this`.',
+    hint: 'whether the factory returns a class instance or a method that reads `this`.',
     async run({ queue, time }) {
       const copy: Queue = { ...queue }
       const { push, pop, ack, fail, heartbeat } = copy

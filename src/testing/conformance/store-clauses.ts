@@ -1,7 +1,7 @@
 import type { Store } from '../../ports/ports.js'
 import { holds, same } from './check.js'
 import { clausesOn } from './clause.js'
-import { HOSTILE_TEXTS } from './hostile.js'
+import { HOSTILE_TEXTS } from './hostile-texts.js'
 import type { TestTime } from './time.js'
 
 /** What a clause on a store gets: an empty store, and its time. */
@@ -16,9 +16,9 @@ const DAYS_OF_TICKS = 172_800
 export const storeClauses = clausesOn<StoreBench>()({
   'store: an absent key reads undefined': {
     law: 'K1: get of a key that was never set is undefined; an empty value is a value.',
-    look: 'what the store returns for a miss: null, an empty string and undefined are three things.',
+    hint: 'what the store returns for a miss: null, an empty string and undefined differ.',
     async run({ store }) {
-      same(await store.get('nobody'), undefined, 'an absent key')
+      same(await store.get('absent'), undefined, 'an absent key')
       await store.set('empty', '')
       same(await store.get('empty'), '', 'a key set to the empty string')
       same(await store.setIfNotExists('empty', 'x'), false, 'setIfNotExists on the empty string')
@@ -26,7 +26,7 @@ export const storeClauses = clausesOn<StoreBench>()({
   },
   'store: an expired key reads undefined': {
     law: 'K1: an entry with a ttl is gone after it, and not before.',
-    look: 'whether expiry is stored with the value and compared with the time of the backend.',
+    hint: 'whether expiry is stored with the value and compared with the time of the backend.',
     async run({ store, time }) {
       await store.set('k', 'v', time.ms(4))
       await time.pass(time.ms(2))
@@ -37,7 +37,7 @@ export const storeClauses = clausesOn<StoreBench>()({
   },
   'store: a key expires exactly at its end': {
     law: 'K1: an entry is expired when its end is not after now.',
-    look: 'the comparison of the expiry: expired means expires <= now.',
+    hint: 'the comparison of the expiry: expired means expires <= now.',
     needs: ['exact time'],
     async run({ store, time }) {
       await store.set('k', 'v', 100)
@@ -47,9 +47,9 @@ export const storeClauses = clausesOn<StoreBench>()({
       same(await store.get('k'), undefined, 'the key at its end')
     },
   },
-  'store: a ttl of 0 or none means for ever': {
+  'store: a ttl of 0 or none means forever': {
     law: 'K1: ttl undefined or 0 is no expiry.',
-    look: 'whether 0 is taken for "expires now".',
+    hint: 'whether 0 is taken for "expires now".',
     async run({ store, time }) {
       await store.set('a', '1')
       await store.set('b', '2', 0)
@@ -60,7 +60,7 @@ export const storeClauses = clausesOn<StoreBench>()({
   },
   'store: set replaces value and expiry': {
     law: 'K2: set gives the key a new value and a new expiry, or none.',
-    look: 'whether an older expiry survives a set without a ttl.',
+    hint: 'whether an older expiry survives a set without a ttl.',
     async run({ store, time }) {
       await store.set('a', '1', time.ms(2))
       await store.set('a', '2')
@@ -72,9 +72,9 @@ export const storeClauses = clausesOn<StoreBench>()({
       same(await store.get('b'), undefined, 'a key whose second set had a ttl')
     },
   },
-  'store: setIfNotExists changes nothing where a value is': {
+  'store: setIfNotExists changes nothing when a value exists': {
     law: 'K3: it answers true and sets an absent key; it answers false and leaves value and expiry otherwise.',
-    look: 'whether a refused call still writes the value or the ttl.',
+    hint: 'whether a refused call still writes the value or the ttl.',
     async run({ store, time }) {
       same(await store.setIfNotExists('k', '1'), true, 'the first caller')
       same(await store.setIfNotExists('k', '2', time.ms(1)), false, 'the second caller')
@@ -85,7 +85,7 @@ export const storeClauses = clausesOn<StoreBench>()({
   },
   'store: an expired slot counts as absent': {
     law: 'K3: setIfNotExists on an expired key answers true, with its own expiry.',
-    look: 'whether expired entries that nobody has read yet are still in the way.',
+    hint: 'whether an expired entry that no call has read yet still counts.',
     async run({ store, time }) {
       same(await store.setIfNotExists('k', '1', time.ms(2)), true, 'the first caller')
       await time.pass(time.ms(3))
@@ -97,7 +97,7 @@ export const storeClauses = clausesOn<StoreBench>()({
   },
   'store: setIfNotExists is won by exactly one': {
     law: 'K3, K7: of any set of concurrent callers exactly one gets true, and the value read back is the one of the winner.',
-    look: 'whether it is one atomic operation, and whether it is repeated blindly after a lost reply.',
+    hint: 'whether it is one atomic operation, and whether it is repeated blindly after a lost reply.',
     async run({ store }) {
       const tokens = Array.from({ length: 32 }, (_, i) => `token-${i}`)
       const won = await Promise.all(tokens.map(async (token) => store.setIfNotExists('claim', token)))
@@ -107,7 +107,7 @@ export const storeClauses = clausesOn<StoreBench>()({
   },
   'store: increment counts from 0 and stores decimal text': {
     law: 'K4: absent counts as 0; the new value is returned and stored as decimal text; it may go below 0.',
-    look: 'the type that increment stores, and what it does with an absent key.',
+    hint: 'the type that increment stores, and what it does with an absent key.',
     needs: ['increment'],
     async run({ store }) {
       const by = async (n: number) => store.increment?.('n', n)
@@ -117,9 +117,9 @@ export const storeClauses = clausesOn<StoreBench>()({
       same(await by(1), 42, 'an increment of a value that was set as text')
     },
   },
-  'store: increments at once are all counted': {
+  'store: concurrent increments are all counted': {
     law: 'K4: increment is atomic: no update is lost, and no two callers get the same answer.',
-    look: 'whether it is a read followed by a write.',
+    hint: 'whether it is a read followed by a write.',
     needs: ['increment'],
     async run({ store }) {
       const answers = await Promise.all(Array.from({ length: 32 }, async () => (await store.increment?.('n', 1)) ?? -1))
@@ -133,7 +133,7 @@ export const storeClauses = clausesOn<StoreBench>()({
   },
   'store: increment refreshes the expiry only when given one': {
     law: 'K4: a ttl moves the end to now + ttl; without one the end stays as it was. An expired counter starts again at 0.',
-    look: 'whether an increment without a ttl drops or keeps the expiry.',
+    hint: 'whether an increment without a ttl drops or keeps the expiry.',
     needs: ['increment'],
     async run({ store, time }) {
       await store.increment?.('kept', 1, time.ms(4))
@@ -149,7 +149,7 @@ export const storeClauses = clausesOn<StoreBench>()({
   },
   'store: delete removes the key': {
     law: 'A deleted key reads undefined and may be set again; deleting an absent key is harmless.',
-    look: 'whether delete removes value and expiry.',
+    hint: 'whether delete removes value and expiry.',
     needs: ['delete'],
     async run({ store, time }) {
       await store.set('k', '1', time.ms(2))
@@ -163,7 +163,7 @@ export const storeClauses = clausesOn<StoreBench>()({
   },
   'store: incrementOnce counts once for each marker': {
     law: 'K6: if the marker is absent, set it and add; otherwise change nothing. Both in one atomic step.',
-    look: 'whether marker and counter are written by one operation.',
+    hint: 'whether marker and counter are written by one operation.',
     needs: ['incrementOnce'],
     async run({ store }) {
       same(await store.incrementOnce?.('n', 'm1', 2), { value: 2, applied: true }, 'the first call')
@@ -177,7 +177,7 @@ export const storeClauses = clausesOn<StoreBench>()({
   },
   'store: compareAndSet writes only over what was expected': {
     law: 'K6: if the value is `expected` (undefined: absent), make it `next`; otherwise change nothing.',
-    look: 'whether comparing and writing are one operation, and whether an expired value counts as absent.',
+    hint: 'whether comparing and writing are one operation, and whether an expired value counts as absent.',
     needs: ['compareAndSet'],
     async run({ store, time }) {
       same(await store.compareAndSet?.('k', 'x', '1'), false, 'expecting a value where none is')
@@ -194,7 +194,7 @@ export const storeClauses = clausesOn<StoreBench>()({
   },
   'store: getMany and setMany are many gets and sets': {
     law: 'K6: getMany answers in the order of its keys, undefined for absent ones; setMany sets each with its own ttl.',
-    look: 'whether the answers align with the keys, and whether each entry keeps its own expiry.',
+    hint: 'whether the answers align with the keys, and whether each entry keeps its own expiry.',
     needs: ['getMany', 'setMany'],
     async run({ store, time }) {
       await store.setMany?.([])
@@ -214,7 +214,7 @@ export const storeClauses = clausesOn<StoreBench>()({
   },
   'store: keeps any key and any value apart and unchanged': {
     law: 'Keys and values are opaque text: quotes, patterns, scripts and lengths change nothing, and no two keys meet.',
-    look: 'how keys are quoted, prefixed, folded or cut.',
+    hint: 'how keys are quoted, prefixed, folded or cut.',
     async run({ store }) {
       const keys = [...HOSTILE_TEXTS, 'it', 'IT', 'a:b', 'a:b:c:', '*']
       for (const [i, key] of keys.entries()) await store.set(key, `${i}:${key}`)
@@ -224,9 +224,9 @@ export const storeClauses = clausesOn<StoreBench>()({
       same((await store.get('long'))?.length, 100_000, 'the length of a long value')
     },
   },
-  'store: is a bag of closures': {
+  'store: its methods work detached': {
     law: 'A port is called without `this`, and { ...store } is a store too: every method is an own enumerable function.',
-    look: 'whether the factory returns a class instance or a method that reads `this`.',
+    hint: 'whether the factory returns a class instance or a method that reads `this`.',
     async run({ store }) {
       const { get, set, setIfNotExists } = { ...store }
       for (const [name, method] of Object.entries({ get, set, setIfNotExists }))

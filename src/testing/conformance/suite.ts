@@ -1,4 +1,4 @@
-import type { Maybe } from '../../core/time.js'
+import type { MaybePromise } from '../../core/time/time.js'
 import { type Clauses, checkStanding, registerClauses, type Standing } from './clause.js'
 import { inTestTime } from './in-real-time.js'
 import { runnerFrom, type TestRunner } from './runner.js'
@@ -40,8 +40,8 @@ export function describeClauses<Bench>(
 
 /** Opens, uses and closes, whatever happens in between. */
 export async function using<T>(
-  open: () => Maybe<T>,
-  close: (opened: T) => Maybe<void> | undefined,
+  open: () => MaybePromise<T>,
+  close: (opened: T) => MaybePromise<void> | undefined,
   use: (opened: T) => Promise<void>,
 ): Promise<void> {
   const opened = await open()

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
-import { type Clock, systemClock } from '../../core/clock.js'
-import type { Maybe, Ms } from '../../core/time.js'
+import { type Clock, systemClock } from '../../core/time/clock.js'
+import type { MaybePromise, Ms } from '../../core/time/time.js'
 import { FakeClock } from '../fake-clock.js'
 
 /** The time of one clause: a fake clock that the clause moves, or real time where the backend's own cannot be replaced. */
@@ -12,7 +12,7 @@ export interface TestTime {
   ms(ticks: number): Ms
   pass(ms: Ms): Promise<void>
   /** Waits in real time, a moment, for what travels outside the clock (a server's reply, a nudge). */
-  eventually(isTrue: () => Maybe<boolean>): Promise<boolean>
+  eventually(isTrue: () => MaybePromise<boolean>): Promise<boolean>
   /** Leaves room for something that must not happen. */
   quiet(): Promise<void>
   /**
@@ -29,7 +29,7 @@ export interface TimeOptions {
   /** Real length of a tick where `realTime` is set. A clause that broke while the machine was busy gets longer ones. Default 250. */
   readonly tickMs?: Ms
   /** How long, in real time, a nudge or message may take. Default 2000. */
-  readonly patienceMs?: Ms
+  readonly timeoutMs?: Ms
   /** How long, in real time, to listen for what must not come. Default 0: a few turns of the event loop. */
   readonly quietMs?: Ms
   /**
@@ -49,12 +49,12 @@ export const DEFAULT_TICK_MS: Ms = 250
 const MOST_MOVES = 10_000
 
 export function testTime(options: TimeOptions): TestTime {
-  const { realTime = false, tickMs = DEFAULT_TICK_MS, patienceMs = 2000, quietMs = 0, stallMs, resting } = options
+  const { realTime = false, tickMs = DEFAULT_TICK_MS, timeoutMs = 2000, quietMs = 0, stallMs, resting } = options
   // Ports in memory come to rest within a turn, and those of a server are not waited for by the clock at all.
   const fake = new FakeClock({ quietTurns: 2, ...(resting === undefined ? {} : { resting }) })
   const common = {
-    eventually: async (isTrue: () => Maybe<boolean>) => {
-      const until = systemClock.monotonic() + patienceMs
+    eventually: async (isTrue: () => MaybePromise<boolean>) => {
+      const until = systemClock.monotonic() + timeoutMs
       while (!(await isTrue())) {
         if (systemClock.monotonic() > until) return false
         await fake.settle()

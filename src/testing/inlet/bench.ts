@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import type { Result } from '../../core/result.js'
-import type { Maybe, Ms } from '../../core/time.js'
-import type { Message } from '../../source/message.js'
-import type { Inlet, SubscribeConfig, Subscription } from '../../source/subscription.js'
+import type { Result } from '../../core/stream/result.js'
+import type { MaybePromise, Ms } from '../../core/time/time.js'
+import type { Inlet, SubscribeConfig, Subscription } from '../../source/inlets/subscription.js'
+import type { Message } from '../../source/message/message.js'
 import { holds, same } from '../conformance/check.js'
 import type { TestTime } from '../conformance/time.js'
 
@@ -10,10 +10,10 @@ import type { TestTime } from '../conformance/time.js'
 export interface InletUnderTest {
   readonly inlet: Inlet
   /** Puts values on the stream, in this order, as any producer would. Resolves when they can be delivered. */
-  publish(...values: readonly string[]): Maybe<void>
+  publish(...values: readonly string[]): MaybePromise<void>
   /** What to subscribe to. Default: `{ topics: ['conformance'] }`. */
   readonly config?: SubscribeConfig
-  close?(): Maybe<void>
+  close?(): MaybePromise<void>
 }
 
 const utf8 = new TextDecoder()
@@ -98,7 +98,7 @@ export class InletBench {
     throw new assert.AssertionError({ message: `not so: ${what} rejects; ${how}` })
   }
 
-  /** Waits in steps, so that neither a poll nor a lease that is due in between is jumped over. */
+  /** Waits in steps: one jump would pass over a poll or a lease that is due in between. */
   async #nextWithin(sub: Subscription, ms: Ms): Promise<Message | undefined> {
     const stop = new AbortController()
     let message: Message | undefined

@@ -1,6 +1,6 @@
-import { ack, nak } from '../../core/result.js'
+import { ack, nak } from '../../core/stream/result.js'
 import { holds, same } from '../conformance/check.js'
-import { HOSTILE_TEXTS } from '../conformance/hostile.js'
+import { HOSTILE_TEXTS } from '../conformance/hostile-texts.js'
 import { textIn } from './bench.js'
 import { inletClausesOf } from './clause.js'
 
@@ -11,7 +11,7 @@ const isUtf8 = (text: string) => Buffer.from(text).toString() === text
 export const consumingClauses = inletClausesOf({
   'inlet: delivers values as they were published, in order': {
     law: 'What was published is delivered with the same bytes; within a stream, in the order of publishing.',
-    look: 'how values are encoded on their way, and whether fetched batches are handed out from the front.',
+    hint: 'how values are encoded on their way, and whether fetched batches are handed out from the front.',
     async run(bench) {
       const values = [...HOSTILE_TEXTS.filter(isUtf8), 'x'.repeat(10_000)]
       await bench.publish(...values)
@@ -20,7 +20,7 @@ export const consumingClauses = inletClausesOf({
   },
   'inlet: shows a message as the contract says': {
     law: 'A message has bytes as its value, a subject, a partition key or "", a cursor with a text, and headers.',
-    look: 'how messages are made: no field may be missing, and `as` answers undefined for a foreign token.',
+    hint: 'how messages are made: no field may be missing, and `as` answers undefined for a foreign token.',
     async run(bench) {
       await bench.publish('a')
       const message = await bench.next('the message')
@@ -35,7 +35,7 @@ export const consumingClauses = inletClausesOf({
   },
   'inlet: next waits for a message': {
     law: 'next does not return before there is a message, and returns soon after one was published.',
-    look: 'whether a waiting next is woken, or looks again.',
+    hint: 'whether a waiting next is woken, or polls.',
     async run(bench) {
       await bench.nothing(1, 'before anything was published')
       const waiting = bench.next('a message published while next waits')
@@ -46,7 +46,7 @@ export const consumingClauses = inletClausesOf({
   },
   'inlet: an abort before next takes nothing': {
     law: 'next with an aborted signal rejects with its reason, and the message is there for the next one, not counted.',
-    look: 'whether the signal is looked at before a message is taken.',
+    hint: 'whether the signal is checked before a message is taken.',
     async run(bench) {
       await bench.publish('a')
       const reason = new Error('enough')
@@ -57,8 +57,8 @@ export const consumingClauses = inletClausesOf({
     },
   },
   'inlet: an abort while next waits takes nothing': {
-    law: 'A waiting next rejects with the abort reason at once, and takes nothing that is published later.',
-    look: 'whether an abandoned wait still takes the next message, which nobody would see again.',
+    law: 'A waiting next rejects with the abort reason immediately, and takes nothing that is published later.',
+    hint: 'whether an abandoned wait still takes the next message, which would be lost.',
     async run(bench) {
       const reason = new Error('enough')
       const stop = new AbortController()
@@ -72,9 +72,9 @@ export const consumingClauses = inletClausesOf({
       same([textIn(message), message.deliveryCount ?? 1], ['a', 1], 'value and delivery count')
     },
   },
-  'inlet: settles while others are out, in any order': {
-    law: 'Several messages may be out at once, and are settled in any order and at the same time.',
-    look: 'whether settling one affects another, as a high-water mark does.',
+  'inlet: settles in any order while other messages are unsettled': {
+    law: 'Several messages may be unsettled at a time, and are settled in any order and concurrently.',
+    hint: 'whether settling one affects another, as a high-water mark does.',
     async run(bench) {
       await bench.publish('a', 'b', 'c', 'd')
       const messages = await bench.take(4, 'a message')
@@ -84,7 +84,7 @@ export const consumingClauses = inletClausesOf({
   },
   'inlet: loses nothing across a gap of naks': {
     law: 'Messages that were nakked come back, although later ones have been acked meanwhile, also to a new subscription.',
-    look: 'whether an ack of a later message confirms earlier ones.',
+    hint: 'whether an ack of a later message confirms earlier ones.',
     needs: ['redelivery'],
     async run(bench) {
       await bench.publish('1', '2', '3', '4', '5')

@@ -1,6 +1,6 @@
-import { ack, nak } from '../../core/result.js'
-import { isDrained } from '../../core/stream-errors.js'
-import { Hopper } from '../../source/hopper.js'
+import { ack, nak } from '../../core/stream/result.js'
+import { isDrained } from '../../core/stream/stream-errors.js'
+import { Hopper } from '../../source/hopper/hopper.js'
 import { retry } from '../../source/middleware/retry.js'
 import { holds, same } from '../conformance/check.js'
 import { textIn } from './bench.js'
@@ -12,7 +12,7 @@ const never = () => new AbortController().signal
 export const endingClauses = inletClausesOf({
   'inlet: delivers what is left after close, then is drained': {
     law: 'After close, what was queued is still delivered; then next rejects with DRAINED. close is idempotent.',
-    look: 'whether close throws away what was fetched ahead.',
+    hint: 'whether close throws away what was fetched ahead.',
     async run(bench) {
       await bench.publish('a', 'b')
       await bench.sub.close()
@@ -22,9 +22,9 @@ export const endingClauses = inletClausesOf({
       holds(isDrained(error), 'it rejects with DRAINED')
     },
   },
-  'inlet: drains without waiting for what is out': {
+  'inlet: drains without waiting for unsettled messages': {
     law: 'A closed subscription is drained although messages are out; they can be settled afterwards.',
-    look: 'whether draining waits for settlements: a partial batch is settled only when the loop has ended.',
+    hint: 'whether draining waits for settlements: a partial batch is settled only when the loop has ended.',
     async run(bench) {
       await bench.publish('a')
       const message = await bench.next('the message')
@@ -38,7 +38,7 @@ export const endingClauses = inletClausesOf({
   },
   'inlet: close wakes a waiting next': {
     law: 'A next that waits rejects with DRAINED when the subscription is closed.',
-    look: 'whether close reaches whoever waits.',
+    hint: 'whether close reaches a waiting next.',
     async run(bench) {
       const waiting = bench.rejection(bench.sub.next({ signal: never() }), 'a next that waits')
       await bench.time.quiet()
@@ -49,7 +49,7 @@ export const endingClauses = inletClausesOf({
   },
   'inlet: close of the inlet closes its subscriptions': {
     law: 'After close of the inlet its subscriptions drain, and subscribe rejects.',
-    look: 'whether the inlet knows its subscriptions.',
+    hint: 'whether the inlet knows its subscriptions.',
     async run(bench) {
       await bench.publish('a')
       const message = await bench.next('the message')
@@ -63,7 +63,7 @@ export const endingClauses = inletClausesOf({
   },
   'inlet: refuses a subscribe that was aborted': {
     law: 'subscribe with an aborted signal rejects with its reason.',
-    look: 'whether the signal is looked at.',
+    hint: 'whether the signal is checked.',
     async run(bench) {
       const reason = new Error('enough')
       const subscribing = bench.inlet.subscribe({ topics: ['conformance'] }, { signal: AbortSignal.abort(reason) })
@@ -72,7 +72,7 @@ export const endingClauses = inletClausesOf({
   },
   'inlet: a hopper counts attempts and gives up at the cap': {
     law: 'With a retry cap of 3, a handler that always fails runs exactly 3 times, as attempts 1, 2 and 3.',
-    look: 'whether deliveryCount is set on redelivered messages: without it the cap never fires.',
+    hint: 'whether deliveryCount is set on redelivered messages: without it the cap never fires.',
     needs: ['delivery count', 'redelivery'],
     async run(bench) {
       await bench.publish('bad', 'good')

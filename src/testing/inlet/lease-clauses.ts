@@ -1,4 +1,4 @@
-import { ack, inProgress, manual } from '../../core/result.js'
+import { ack, inProgress, manual } from '../../core/stream/result.js'
 import { holds, present, same } from '../conformance/check.js'
 import { textIn } from './bench.js'
 import { inletClausesOf } from './clause.js'
@@ -7,7 +7,7 @@ import { inletClausesOf } from './clause.js'
 export const leaseClauses = inletClausesOf({
   'inlet: brings back what was not settled in time': {
     law: 'An unsettled message is delivered again once its lease has lapsed, counted as one more delivery.',
-    look: 'who notices that a lease has lapsed, also when nothing else happens.',
+    hint: 'what notices that a lease has lapsed, also when nothing else happens.',
     needs: ['leaseExtender', 'redelivery'],
     async run(bench) {
       await bench.publish('a')
@@ -20,7 +20,7 @@ export const leaseClauses = inletClausesOf({
   },
   'inlet: does not bring back what is extended': {
     law: 'extend keeps a message for another lease from now.',
-    look: 'whether extend reaches the broker, and from when the new lease counts.',
+    hint: 'whether extend reaches the broker, and from when the new lease counts.',
     needs: ['leaseExtender'],
     async run(bench) {
       const extender = present(bench.sub.capability('leaseExtender'), 'leaseExtender')
@@ -35,9 +35,9 @@ export const leaseClauses = inletClausesOf({
       await bench.nothing(8, 'after an ack within the extended lease')
     },
   },
-  'inlet: extends many at once like one at a time': {
+  'inlet: extends many leases like one at a time': {
     law: 'extendMany, where it is offered, answers for each message in order.',
-    look: 'the order of the answers, and that one lost lease does not fail the others.',
+    hint: 'the order of the answers, and that one lost lease does not fail the others.',
     needs: ['leaseExtender'],
     async run(bench) {
       const extender = present(bench.sub.capability('leaseExtender'), 'leaseExtender')
@@ -54,7 +54,7 @@ export const leaseClauses = inletClausesOf({
   },
   'inlet: says that a lapsed lease is not held': {
     law: 'extend of a message that has been delivered again does not answer true, and does not take it back.',
-    look: 'whether extend compares the lease and not only the message.',
+    hint: 'whether extend compares the lease and not only the message.',
     needs: ['leaseExtender', 'redelivery'],
     async run(bench) {
       const extender = present(bench.sub.capability('leaseExtender'), 'leaseExtender')
@@ -68,8 +68,8 @@ export const leaseClauses = inletClausesOf({
     },
   },
   'inlet: a settlement that comes too late settles nothing': {
-    law: 'Settling a delivery whose lease has lapsed does not touch the redelivery; it rejects where the backend can tell.',
-    look: 'whether settling is fenced by the delivery, and not by the id of the message.',
+    law: 'Settling a delivery whose lease has lapsed does not touch the redelivery; it rejects where the backend can detect that.',
+    hint: 'whether settling is fenced by the delivery, and not by the id of the message.',
     needs: ['leaseExtender', 'redelivery'],
     async run(bench) {
       await bench.publish('a')
@@ -78,14 +78,14 @@ export const leaseClauses = inletClausesOf({
       const again = await bench.next('the message after its lease')
       await bench.settle(first, ack()).catch(() => undefined)
       await bench.time.pass(bench.leaseMs * 1.1)
-      const third = await bench.next('the redelivery, which nobody has settled')
+      const third = await bench.next('the redelivery, which is not settled')
       same([textIn(again), textIn(third)], ['a', 'a'], 'the values')
       await bench.settle(third, ack())
     },
   },
   'inlet: inProgress extends the lease': {
     law: 'inProgress as a settlement extends the lease once, and the delivery can still be settled.',
-    look: 'whether inProgress counts as a settlement. It does not.',
+    hint: 'whether inProgress counts as a settlement. It does not.',
     needs: ['leaseExtender'],
     async run(bench) {
       await bench.publish('a')
@@ -99,13 +99,13 @@ export const leaseClauses = inletClausesOf({
   },
   'inlet: manual does nothing': {
     law: 'manual leaves a delivery to its handler: where that did nothing, it comes back when its lease lapses.',
-    look: 'whether manual is read as an ack.',
+    hint: 'whether manual is read as an ack.',
     needs: ['leaseExtender', 'redelivery'],
     async run(bench) {
       await bench.publish('a')
       await bench.settle(await bench.next('the message'), manual())
       await bench.time.pass(bench.leaseMs * 1.1)
-      const again = await bench.next('the message that nobody settled')
+      const again = await bench.next('the unsettled message')
       await bench.settle(again, ack())
     },
   },

@@ -1,5 +1,5 @@
-import { ack } from '../../core/result.js'
-import type { CapabilityName } from '../../source/subscription.js'
+import { ack } from '../../core/stream/result.js'
+import type { CapabilityName } from '../../source/inlets/subscription.js'
 import { holds, present, same } from '../conformance/check.js'
 import { textIn } from './bench.js'
 import { inletClausesOf } from './clause.js'
@@ -23,7 +23,7 @@ const EVERY_CAPABILITY: readonly CapabilityName[] = [
 export const optionalClauses = inletClausesOf({
   'inlet: has exactly the capabilities that it claims': {
     law: 'capability(name) is there for exactly the names in capabilities, as this instance is configured.',
-    look: 'whether capabilities are a matter of the class or of the instance.',
+    hint: 'whether capabilities are a matter of the class or of the instance.',
     async run(bench) {
       for (const name of EVERY_CAPABILITY) {
         const has = bench.sub.capability(name) !== undefined
@@ -32,8 +32,8 @@ export const optionalClauses = inletClausesOf({
     },
   },
   'inlet: gives a message back without counting': {
-    law: 'release gives a message back: it is delivered again at once, with the same delivery count.',
-    look: 'whether a release is a nak in disguise.',
+    law: 'release gives a message back: it is delivered again immediately, with the same delivery count.',
+    hint: 'whether a release is a nak in disguise.',
     needs: ['releaser'],
     async run(bench) {
       const releaser = present(bench.sub.capability('releaser'), 'releaser')
@@ -48,7 +48,7 @@ export const optionalClauses = inletClausesOf({
   },
   'inlet: fetches batches': {
     law: 'nextBatch waits for one message and takes what is ready, at most as many as asked; never none.',
-    look: 'whether a batch waits to be full, and whether a limit below 1 counts as 1.',
+    hint: 'whether a batch waits to be full, and whether a limit below 1 counts as 1.',
     needs: ['batched'],
     async run(bench) {
       const batched = present(bench.sub.capability('batched'), 'batched')
@@ -70,7 +70,7 @@ export const optionalClauses = inletClausesOf({
   },
   'inlet: an aborted nextBatch takes nothing': {
     law: 'nextBatch with an aborted signal rejects with its reason and takes nothing.',
-    look: 'whether nextBatch looks at the signal as next does.',
+    hint: 'whether nextBatch checks the signal as next does.',
     needs: ['batched'],
     async run(bench) {
       const batched = present(bench.sub.capability('batched'), 'batched')
@@ -84,7 +84,7 @@ export const optionalClauses = inletClausesOf({
   },
   'inlet: reports its lag': {
     law: 'lag counts what is not settled: it rises with what is published and falls with what is acked.',
-    look: 'what the figure stands for.',
+    hint: 'what the figure stands for.',
     needs: ['lagReporter'],
     async run(bench) {
       const reporter = present(bench.sub.capability('lagReporter'), 'lagReporter')
@@ -99,7 +99,7 @@ export const optionalClauses = inletClausesOf({
   },
   'inlet: seeks behind a cursor': {
     law: 'seekToCursor resumes after the cursor, seekToStart from the first message, seekToEnd with what comes next.',
-    look: 'whether a seek is inclusive, and whether a waiting next sees it.',
+    hint: 'whether a seek is inclusive, and whether a waiting next sees it.',
     needs: ['seekable'],
     async run(bench) {
       const seekable = present(bench.sub.capability('seekable'), 'seekable')
@@ -122,7 +122,7 @@ export const optionalClauses = inletClausesOf({
   },
   'inlet: a seek reaches a next that waits': {
     law: 'A seek while next waits makes it deliver from the new position; it does not end the subscription.',
-    look: 'whether a seek is mistaken for the end of the stream.',
+    hint: 'whether a seek is mistaken for the end of the stream.',
     needs: ['seekable'],
     async run(bench) {
       const seekable = present(bench.sub.capability('seekable'), 'seekable')
@@ -136,7 +136,7 @@ export const optionalClauses = inletClausesOf({
   },
   'inlet: refuses to seek where it cannot': {
     law: 'seekToCursor rejects a cursor of another stream, and any seek rejects on a closed subscription.',
-    look: 'whether a foreign cursor is taken for one of ours because it looks alike.',
+    hint: 'whether a foreign cursor is taken for one of ours because it has the same form.',
     needs: ['seekable'],
     async run(bench) {
       const seekable = present(bench.sub.capability('seekable'), 'seekable')

@@ -1,4 +1,4 @@
-import { ack, nak, nakAfter, type Result, skip, term } from '../../core/result.js'
+import { ack, nak, nakAfter, type Result, skip, term } from '../../core/stream/result.js'
 import { holds, same } from '../conformance/check.js'
 import { type InletBench, textIn } from './bench.js'
 import { inletClausesOf } from './clause.js'
@@ -19,27 +19,27 @@ async function isGone(bench: InletBench, result: Result): Promise<void> {
 export const settlingClauses = inletClausesOf({
   'inlet: ack ends a message': {
     law: 'An acked message is never delivered again, also not after its lease would have lapsed.',
-    look: 'whether the ack reaches the broker, and is confirmed before settle resolves.',
+    hint: 'whether the ack reaches the broker, and is confirmed before settle resolves.',
     run: (bench) => isGone(bench, ack()),
   },
   'inlet: skip ends a message': {
     law: 'A skipped message is acked.',
-    look: 'whether the class of an ack makes a difference to the adapter. It must not.',
+    hint: 'whether the class of an ack makes a difference to the adapter. It must not.',
     run: (bench) => isGone(bench, skip()),
   },
   'inlet: term ends a message': {
     law: 'A terminated message is never delivered again.',
-    look: 'whether a term is acknowledged, with or without a dead letter.',
+    hint: 'whether a term is acknowledged, with or without a dead letter.',
     run: (bench) => isGone(bench, term(boom)),
   },
-  'inlet: a parked term ends a message': {
-    law: 'A term that was parked already is settled without a second dead letter, and without asking for a target.',
-    look: 'whether `parked` is looked at.',
-    run: (bench) => isGone(bench, { action: 'term', class: 'poison', requeueMs: 0, error: boom, parked: true }),
+  'inlet: a dead-lettered term ends a message': {
+    law: 'A term that was dead-lettered already is settled without a second dead letter, and without asking for a target.',
+    hint: 'whether `deadLettered` is read.',
+    run: (bench) => isGone(bench, { action: 'term', class: 'poison', requeueMs: 0, error: boom, deadLettered: true }),
   },
   'inlet: nak brings a message back': {
     law: 'A nakked message is delivered again.',
-    look: 'whether something redelivers by itself: nobody else will.',
+    hint: 'whether the adapter redelivers by itself: nothing else will.',
     needs: ['redelivery'],
     async run(bench) {
       await bench.publish('a')
@@ -49,7 +49,7 @@ export const settlingClauses = inletClausesOf({
   },
   'inlet: counts deliveries': {
     law: 'deliveryCount is 1 at first and rises by one with each redelivery.',
-    look: 'where the count comes from, and whether a redelivered message shows the new one.',
+    hint: 'where the count comes from, and whether a redelivered message shows the new one.',
     needs: ['delivery count', 'redelivery'],
     async run(bench) {
       await bench.publish('a')
@@ -64,7 +64,7 @@ export const settlingClauses = inletClausesOf({
   },
   'inlet: keeps a delayed nak back': {
     law: 'A nak with a delay comes back after the delay and not before; others are delivered meanwhile.',
-    look: 'whether the delay reaches the broker, and whether settle sleeps instead of returning.',
+    hint: 'whether the delay reaches the broker, and whether settle sleeps instead of returning.',
     needs: ['nakSupport', 'redelivery'],
     async run(bench) {
       await bench.publish('later')
@@ -73,7 +73,7 @@ export const settlingClauses = inletClausesOf({
       const now = await bench.next('the other message')
       same(textIn(now), 'now', 'the value delivered during the delay')
       await bench.settle(now, ack())
-      await bench.nothing(3, 'before the delay is over')
+      await bench.nothing(3, 'before the delay has passed')
       const again = await bench.next('the message after its delay')
       same(textIn(again), 'later', 'the value delivered after the delay')
       await bench.settle(again, ack())
@@ -81,7 +81,7 @@ export const settlingClauses = inletClausesOf({
   },
   'inlet: refuses to settle a delivery twice': {
     law: 'A second settlement of one delivery rejects with ALREADY_SETTLED, and the first one stands.',
-    look: 'whether a delivery remembers that it was settled.',
+    hint: 'whether a delivery remembers that it was settled.',
     async run(bench) {
       await bench.publish('a')
       const message = await bench.next('the message')
@@ -91,9 +91,9 @@ export const settlingClauses = inletClausesOf({
       await bench.nothing(6, 'after a nak that came too late')
     },
   },
-  'inlet: refuses a message of somebody else': {
+  'inlet: refuses a message of another inlet': {
     law: 'settle rejects a message that another inlet delivered.',
-    look: 'how a message is recognised as one of ours: never by its cursor alone.',
+    hint: 'how a message is recognised as ours: never only by its cursor.',
     async run(bench) {
       const other = await bench.fresh()
       await bench.publish('mine')
@@ -106,7 +106,7 @@ export const settlingClauses = inletClausesOf({
   },
   'inlet: refuses what is no result': {
     law: 'settle rejects an unknown action, and the delivery can still be settled properly.',
-    look: 'whether an unknown action is read as one of the known ones.',
+    hint: 'whether an unknown action is read as one of the known ones.',
     async run(bench) {
       await bench.publish('a')
       const message = await bench.next('the message')

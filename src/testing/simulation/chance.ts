@@ -1,4 +1,4 @@
-import type { Random } from '../../core/clock.js'
+import type { Random } from '../../core/time/clock.js'
 import { seededRandom } from '../seeded-random.js'
 
 /** Chance in words, all of it from one seed. */

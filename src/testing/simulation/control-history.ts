@@ -1,5 +1,5 @@
-import type { Ms } from '../../core/time.js'
-import type { Claimed } from '../../ports/item.js'
+import type { Ms } from '../../core/time/time.js'
+import type { ClaimedItem } from '../../ports/item.js'
 import type { Effect, Guard } from '../../ports/settlement.js'
 
 /** A cancel that the backend took while a run had the item. */
@@ -9,7 +9,7 @@ interface Mark {
   readonly fence: number
 }
 
-/** What people ordered, as the backend accepted it: which items to cancel, which types and queues to hold. */
+/** The controls that the backend accepted: which items are cancelled, which types and queues are paused. */
 export class ControlHistory {
   readonly #paused = new Set<string>()
   readonly #marks = new Map<string, Mark>()
@@ -24,13 +24,13 @@ export class ControlHistory {
       case 'resume':
         this.#paused.delete(`${effect.what} ${effect.name}`)
         return
-      case 'cancel':
+      case 'requestCancel':
         if (!this.#marks.has(effect.id)) this.#marks.set(effect.id, { ms, fence: fence(effect.id) ?? 0 })
         return
-      case 'park':
+      case 'deadLetter':
         if (effect.ending === 'cancelled' && guard.by === 'status') this.#ended.add(effect.id)
         return
-      case 'reopen':
+      case 'redrive':
         this.#marks.delete(effect.id)
         return
       default:
@@ -39,7 +39,7 @@ export class ControlHistory {
   }
 
   /** What is wrong with handing this out, if anything. */
-  faultOfLease({ lease, envelope }: Claimed): string | undefined {
+  faultOfLease({ lease, envelope }: ClaimedItem): string | undefined {
     for (const held of [`queue ${lease.queue}`, `type ${envelope.type}`]) {
       if (this.#paused.has(held)) return `${lease.id} was handed out while ${held} was paused`
     }
@@ -53,7 +53,7 @@ export class ControlHistory {
     return `${id} was started under fence ${fence}, and had been cancelled under fence ${mark.fence}`
   }
 
-  /** Somebody asked for this end. */
+  /** Whether a cancel explains this end. */
   wasCancelled(id: string): boolean {
     return this.#marks.has(id) || this.#ended.has(id)
   }

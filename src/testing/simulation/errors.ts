@@ -7,7 +7,7 @@ export class SimulatedFaultError extends MillraceError {
   }
 }
 
-/** A promise of Millrace, or one of your own, that did not hold: thrown inside the simulation, and told with its seed. */
+/** A promise of Millrace, or your own, that did not hold: thrown inside the simulation, and reported with its seed. */
 export class BrokenPromiseError extends MillraceError {
   readonly promise: string
   constructor(promise: string, what?: string) {
@@ -21,7 +21,7 @@ export class BrokenPromiseError extends MillraceError {
 /** The world never came to rest: something goes round without getting anywhere. */
 export class SimulationStuckError extends BrokenPromiseError {
   constructor(what: string) {
-    super('nothing spins', `${what}. Something is tried again and again at once.`)
+    super('nothing spins', `${what}. Something is retried without a pause.`)
   }
 }
 

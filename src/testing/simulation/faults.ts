@@ -1,11 +1,11 @@
 import { numberOption, optionsObject } from '../../core/options.js'
-import type { Ms } from '../../core/time.js'
+import type { Ms } from '../../core/time/time.js'
 import type { Chance } from './chance.js'
 
 /**
  * How hostile a simulated world may get. Chances are per call or nudge; rates are per minute of virtual time over the whole
- * fleet. These are ceilings: every seed draws its own weather below them, so that some seeds are calm, some have one kind
- * of trouble only, and some have all of it at once.
+ * fleet. These are ceilings: every seed draws its own rates below them: some seeds are calm, some have one kind
+ * of trouble only, and some have all of it together.
  */
 export interface Faults {
   /** A call never reaches the backend; its caller gets an error after a while. Default 0.03. */
@@ -30,7 +30,7 @@ export interface Faults {
   readonly pausesPerMinute: number
   /** Default 60 000: longer than a lease. */
   readonly longestPauseMs: Ms
-  /** The backend cannot be reached by anybody. Default 0.5. */
+  /** No process can reach the backend. Default 0.5. */
   readonly outagesPerMinute: number
   /** Default 20 000. */
   readonly longestOutageMs: Ms

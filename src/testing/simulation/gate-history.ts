@@ -1,6 +1,6 @@
+import { topOf } from '../../ports/item.js'
 import type { Effect } from '../../ports/settlement.js'
-import { topOf } from '../../ports/tree.js'
-import { DEPENDENCY_TYPE } from '../../work/dependency.js'
+import { DEPENDENCY_TYPE } from '../../work/define/dependency.js'
 import type { ItemHistory } from './history.js'
 
 type OpenGate = Extract<Effect, { readonly do: 'openGate' }>
@@ -15,7 +15,7 @@ type Standing = 'open' | 'good' | 'bad'
 export class GateHistory {
   readonly #items: ReadonlyMap<string, ItemHistory>
   readonly #byHeld = new Map<string, OpenGate>()
-  /** Items by the one they were born of; those that only stand for a tree left out. */
+  /** Items by their parent, without those that only represent a tree. */
   readonly #children = new Map<string, ItemHistory[]>()
 
   constructor(items: ReadonlyMap<string, ItemHistory>) {
@@ -23,7 +23,7 @@ export class GateHistory {
   }
 
   opened(gate: OpenGate): void {
-    if (!this.#byHeld.has(gate.holds)) this.#byHeld.set(gate.holds, gate)
+    if (!this.#byHeld.has(gate.heldId)) this.#byHeld.set(gate.heldId, gate)
   }
 
   born(item: ItemHistory): void {
@@ -56,13 +56,13 @@ export class GateHistory {
   #ofItem(id: string): Standing {
     const item = this.#items.get(id)
     if (item?.hasEnded !== true) return 'open'
-    return item.ends.at(-1)?.ending === 'done' ? 'good' : 'bad'
+    return item.ends.at(-1)?.ending === 'completed' ? 'good' : 'bad'
   }
 
   #ofTree(id: string, of: OpenGate['of']): Standing {
     const below = (this.#children.get(id) ?? []).map((child) => this.#ofTree(child.id, of))
     const all = [this.#ofItem(id), ...below]
-    // Who wants success knows enough with the first failure; who wants the end waits for the last.
+    // `success` is decided by the first failure; `done` waits for the last end.
     if (of === 'success' && all.includes('bad')) return 'bad'
     if (all.includes('open')) return 'open'
     return all.includes('bad') ? 'bad' : 'good'

@@ -1,11 +1,11 @@
-import { WorkDelayError } from '../../core/control-errors.js'
-import type { Ms } from '../../core/time.js'
-import type { Claimed, Ending } from '../../ports/item.js'
+import { WorkDelayError } from '../../core/failure/control-errors.js'
+import type { Ms } from '../../core/time/time.js'
+import type { ClaimedItem, Ending } from '../../ports/item.js'
 import type { CommitResult, Effect, Settlement } from '../../ports/settlement.js'
 import { ControlHistory } from './control-history.js'
 import { BrokenPromiseError } from './errors.js'
-import type { Ground } from './far-backend.js'
 import { GateHistory } from './gate-history.js'
+import type { Ground } from './remote-backend.js'
 
 /** One run of a handler, as seen from outside of Millrace. */
 export interface SimulatedRun {
@@ -23,7 +23,7 @@ export interface SimulatedRun {
   toldWhy?: string
   /** When it was settled it had taken all the time that its type allows. Its signal may have fired for another reason before. */
   hasRunOut?: boolean
-  /** It was over before its handler returned, and settled as something else: it was told to stop, or its time was up. */
+  /** It was settled as something else before its handler returned: it was cancelled, or timed out. */
   isOverruled?: boolean
   outcome?:
     | { readonly kind: 'returned'; readonly children: readonly string[] }
@@ -53,13 +53,13 @@ export interface End {
 /** All that is known of one item without asking Millrace. */
 export class ItemHistory {
   readonly id: string
-  /** Somebody called `enqueue`. */
+  /** `enqueue` was called for it. */
   offeredMs: Ms | undefined
   /** `accepted()` resolved: from here on it may not be lost. */
   acceptedMs: Ms | undefined
   /** The run whose settlement made it. */
   bornOf: string | undefined
-  /** A schedule asked for it: whoever fires the occurrence enqueues it, again and again, until it is there. */
+  /** A schedule fired it: the process that fires the occurrence repeats the enqueue until it is stored. */
   isScheduled = false
   groupId: string | undefined
   type: string | undefined
@@ -126,7 +126,7 @@ export interface ProcessHistory {
   goneMs?: Ms
 }
 
-/** Somebody who waits for an item or a group. */
+/** One wait for an item or a group. */
 export interface Wait {
   readonly kind: 'result' | 'group'
   readonly id: string
@@ -147,7 +147,7 @@ export class History {
   readonly waits: Wait[] = []
   /** How often each group was closed. */
   readonly closings = new Map<string, number>()
-  /** How often each group was told to have closed. */
+  /** How often each group was reported closed. */
   readonly groupsDone = new Map<string, number>()
   readonly processes = new Map<string, ProcessHistory>()
   /** The occurrences of each schedule that were fired, in order. Known only on native ground. */
@@ -211,12 +211,12 @@ export class History {
     wait.settled = { ms: this.#now(), ...how }
   }
 
-  /** A process told of a closed group. */
+  /** A process reported a closed group. */
   groupDone(groupId: string): void {
     const times = (this.groupsDone.get(groupId) ?? 0) + 1
     this.groupsDone.set(groupId, times)
     if (times > 1 + this.#reopenings(groupId)) {
-      this.breaks('a group is told to be done once', `${groupId} was told to be done ${times} times`)
+      this.breaks('a group is reported done once', `${groupId} was reported done ${times} times`)
     }
   }
 
@@ -257,7 +257,7 @@ export class History {
       )
     }
     const before = item.runs.at(-1)
-    // One that was told that its lease is over has no say any more.
+    // A run that knows that its lease has ended can settle nothing.
     const wasTold = (before?.toldMs ?? Infinity) <= (before?.endedMs ?? 0)
     const isSame =
       before?.process === run.process &&
@@ -287,7 +287,7 @@ export class History {
 
   // ── the backend ──
 
-  leased(claimed: Claimed, process: string): void {
+  leased(claimed: ClaimedItem, process: string): void {
     const { lease } = claimed
     const fault = this.isExact ? this.controls.faultOfLease(claimed) : undefined
     if (fault !== undefined) this.breaks('nothing paused is handed out', fault)
@@ -329,12 +329,12 @@ export class History {
       if (run !== undefined && !isPutBack) {
         run.settledNth = this.#settled
         if (run.fence !== by.fence) run.settledUnder = by.fence
-        // Only who was told to stop may be settled as something else than what he returns; or who took longer than he may,
-        // in a process that stood still, so that nobody could tell him.
+        // Only a run that was asked to stop may be settled as something else than it returned; or a run that timed out
+        // in a process that stood still and could not be notified.
         const tookMs = (run.endedMs ?? this.#now()) - run.startedMs
         run.hasRunOut = tookMs >= (item.runTimeout ?? Number.POSITIVE_INFINITY)
         const wasOver = run.toldMs !== undefined || run.hasRunOut
-        if (wasOver && !effects.some((effect) => effect.do === 'finish')) run.isOverruled = true
+        if (wasOver && !effects.some((effect) => effect.do === 'complete')) run.isOverruled = true
       }
     }
     for (const effect of effects) {
@@ -342,9 +342,9 @@ export class History {
       this.#applied(effect, by)
     }
     const pushed =
-      guard.by === 'fire' ? effects.flatMap((effect) => (effect.do === 'push' ? [effect.item.id] : [])) : []
+      guard.by === 'schedule' ? effects.flatMap((effect) => (effect.do === 'enqueue' ? [effect.item.id] : [])) : []
     for (const id of pushed) this.accepted(id)
-    if (guard.by === 'fire' && guard.at !== undefined && pushed.length > 0) this.#fired(guard.name, guard.at)
+    if (guard.by === 'schedule' && guard.at !== undefined && pushed.length > 0) this.#fired(guard.name, guard.at)
     // Work that came too late for the move of its schedule is enqueued by itself, under the id of its occurrence.
     if (guard.by === 'absent') this.#firedLate(guard.id)
     for (const { groupId } of result.closed) this.#closed(groupId)
@@ -352,34 +352,34 @@ export class History {
 
   #applied(effect: Effect, by: { readonly id: string; readonly fence: number } | undefined): void {
     switch (effect.do) {
-      case 'push': {
+      case 'enqueue': {
         const item = this.item(effect.item.id)
         item.groupId ??= effect.item.groupId
         item.type ??= effect.item.type
         item.runTimeout ??= effect.item.runTimeout
         item.bornOf ??= by?.id
         this.#gates.born(item)
-        if (effect.heldBy !== undefined) item.leases.push({ fence: 1, ms: this.#now() })
+        if (effect.leasedTo !== undefined) item.leases.push({ fence: 1, ms: this.#now() })
         return
       }
-      case 'retryAt':
-        if (effect.why === 'retry') this.item(effect.id).spent += 1
+      case 'retry':
+        if (effect.reason === 'retry') this.item(effect.id).spent += 1
         return
       case 'openGate':
         this.#gates.opened(effect)
         return
-      case 'finish':
-      case 'park':
+      case 'complete':
+      case 'deadLetter':
         this.#checkGate(effect)
         this.#ended(this.item(effect.id), { ms: this.#now(), fence: by?.fence, ending: effect.ending })
         return
-      case 'reopen': {
+      case 'redrive': {
         const item = this.item(effect.id)
         item.reopened += 1
         item.spent = 0
         return
       }
-      case 'erase':
+      case 'delete':
         this.items.delete(effect.id)
         return
       default:
@@ -405,8 +405,8 @@ export class History {
     item.ends.push(end)
   }
 
-  #checkGate(effect: Extract<Effect, { readonly do: 'finish' | 'park' }>): void {
-    const error = effect.do === 'park' ? effect.error : undefined
+  #checkGate(effect: Extract<Effect, { readonly do: 'complete' | 'deadLetter' }>): void {
+    const error = effect.do === 'deadLetter' ? effect.error : undefined
     const fault = this.#gates.fault(this.item(effect.id), effect.ending, error)
     if (fault !== undefined)
       this.breaks('a gate opens when its condition is met, and gives up only when it cannot be', fault)

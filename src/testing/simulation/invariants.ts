@@ -1,4 +1,4 @@
-import type { ItemView } from '../../ports/ledger.js'
+import type { ItemView } from '../../ports/inspect.js'
 import type { GroupValue } from '../../ports/settlement.js'
 import { BrokenPromiseError } from './errors.js'
 import { isGate } from './gate-history.js'
@@ -9,10 +9,10 @@ import type { World } from './world.js'
 /** What is left when everything has come to rest. */
 export interface Aftermath {
   readonly history: History
-  /** Items as the backend knows them: all it has, or all that were ever heard of where it cannot list. */
+  /** Items as the backend knows them: all it has, or all that the history knows where it cannot list. */
   readonly views: ReadonlyMap<string, ItemView>
   readonly groups: ReadonlyMap<string, GroupValue & { readonly open: number }>
-  /** Processes that were there to the end, so that whoever waited in them must have heard. */
+  /** Processes that lived to the end: every wait in them must have settled. */
   readonly survivors: ReadonlySet<string>
 }
 
@@ -30,18 +30,18 @@ export async function checkAftermath(world: World): Promise<void> {
   checkWaits(after)
 }
 
-async function lookAround({ backstage, history, processes }: World): Promise<Aftermath> {
-  const { ledger } = backstage
+async function lookAround({ backendState, history, processes }: World): Promise<Aftermath> {
+  const { ledger } = backendState
   const known = [...history.items.keys(), ...childrenHeardOf(history)]
-  const found = (await backstage.everything()) ?? (await ledger.read([...new Set(known)]))
+  const found = (await backendState.everything()) ?? (await ledger.read([...new Set(known)]))
   const all = found.flatMap((view) => view ?? [])
-  const ended = new Set(all.filter(({ status }) => status === 'success' || status === 'dead').map(idOf))
+  const ended = new Set(all.filter(({ status }) => status === 'completed' || status === 'dead').map(idOf))
   const half = history.isExact ? new Set<string>() : neverAccepted(history, ended)
   const views = new Map(
     all.filter(({ envelope }) => !half.has(envelope.groupId)).map((view) => [view.envelope.id, view]),
   )
   const groupIds = [...new Set([...views.values()].map(({ envelope }) => envelope.groupId))]
-  const values = await backstage.groups(groupIds)
+  const values = await backendState.groups(groupIds)
   const groups = new Map(groupIds.flatMap((id, i) => (values[i] === undefined ? [] : [[id, values[i]] as const])))
   const survivors = new Set(processes.filter(({ isStopping }) => !isStopping).map(({ name }) => name))
   return { history, views, groups, survivors }
@@ -66,9 +66,9 @@ function checkView({ history }: Aftermath, { envelope, status, ending }: ItemVie
   const item = history.items.get(envelope.id)
   const isChild = item?.bornOf !== undefined || envelope.parent !== undefined
   if (!isChild && item?.offeredMs === undefined) {
-    throw new BrokenPromiseError('nothing exists that nobody asked for', `${envelope.id} was never enqueued`)
+    throw new BrokenPromiseError('nothing exists that was not enqueued', `${envelope.id} was never enqueued`)
   }
-  if (status !== 'success' && status !== 'dead') {
+  if (status !== 'completed' && status !== 'dead') {
     throw new BrokenPromiseError('accepted work ends', `${envelope.id} is ${status} although nothing is left to do`)
   }
   const attempts = envelope.retry?.attempts
@@ -117,7 +117,7 @@ function checkChildren({ history, views }: Aftermath, item: ItemHistory, view: I
     throw new BrokenPromiseError('a run settles as a whole', `${item.id} has some children, but not ${missing}`)
   }
   if (!history.isExact) {
-    if (made === undefined && view?.status === 'success' && returned.every(({ children }) => children.length > 0)) {
+    if (made === undefined && view?.status === 'completed' && returned.every(({ children }) => children.length > 0)) {
       throw new BrokenPromiseError('a run settles as a whole', `${item.id} succeeded, and its children do not exist`)
     }
     return
@@ -134,13 +134,13 @@ function checkChildren({ history, views }: Aftermath, item: ItemHistory, view: I
 
 /** The end that was recorded is one that its runs explain. */
 function checkEnding(item: ItemHistory, { controls }: History): void {
-  if (isGate(item)) return // Looked at when it ended.
+  if (isGate(item)) return // Checked when it ended.
   for (const { ending, fence } of item.ends) {
     const run = fence === undefined ? undefined : item.run(fence)
     const broken = (what: string) =>
       new BrokenPromiseError('an end is what its run came to', `${item.id} ended ${ending}, ${what}`)
     switch (ending) {
-      case 'done':
+      case 'completed':
         if (run?.outcome?.kind !== 'returned') throw broken(`but no handler returned under fence ${fence}`)
         break
       case 'exhausted':
@@ -148,7 +148,7 @@ function checkEnding(item: ItemHistory, { controls }: History): void {
           throw broken(`but no handler threw or ran out of time under fence ${fence}`)
         break
       case 'cancelled':
-        if (!controls.wasCancelled(item.id)) throw broken('but nobody cancelled it')
+        if (!controls.wasCancelled(item.id)) throw broken('but it was not cancelled')
         break
       case 'crashed': {
         const unsettled = item.leases.length - item.settlements
@@ -157,29 +157,29 @@ function checkEnding(item: ItemHistory, { controls }: History): void {
         break
       }
       default:
-        break // Deadlines, people and bad input end an item without a run, or with a run of either kind.
+        break // Deadlines, operators and bad input end an item without a run, or with a run of either kind.
     }
   }
 }
 
-/** A run that is asked to stop hears of it by a heartbeat at the latest, unless its process stands still or is gone. */
+/** A run that is asked to stop is notified by a heartbeat at the latest, unless its process stands still or is gone. */
 function checkCancelled(history: History, item: ItemHistory): void {
   for (const run of item.runs) {
     const askedMs = history.controls.askedToStop(item.id, run.fence)
     const process = history.processes.get(run.process)
     if (askedMs === undefined || process === undefined || run.settledNth !== undefined) continue
-    // A heartbeat whose answer is lost is repeated; one that cannot be made for a whole lease loses it, which is told too.
+    // A heartbeat whose answer is lost is repeated; one that fails for a whole lease loses it, which is reported too.
     const byMs = Math.max(askedMs, process.awakeMs) + 2 * process.leaseMs
     const endedMs = Math.min(run.endedMs ?? Infinity, process.goneMs ?? Infinity)
     if (endedMs <= byMs || (run.toldMs ?? Infinity) <= byMs) continue
     throw new BrokenPromiseError(
-      'who is cancelled is told',
+      'a cancelled run is notified',
       `${run.id}#${run.fence} went on in ${run.process} long after it was cancelled`,
     )
   }
 }
 
-/** A run whose lease went to another one is told so within a lease, unless its process stands still or is gone. */
+/** A run whose lease went to another one is notified within a lease, unless its process stands still or is gone. */
 function checkLosers({ history }: Aftermath, item: ItemHistory): void {
   for (const run of item.runs) {
     const next = item.leases.find(({ fence }) => fence > run.fence)
@@ -189,15 +189,15 @@ function checkLosers({ history }: Aftermath, item: ItemHistory): void {
     const endedMs = Math.min(run.endedMs ?? Infinity, process.goneMs ?? Infinity)
     if (endedMs <= byMs || (run.toldMs ?? Infinity) <= byMs) continue
     throw new BrokenPromiseError(
-      'who has lost his lease is told',
+      'a run that lost its lease is notified',
       `${run.id}#${run.fence} went on in ${run.process} long after fence ${next.fence} had taken over`,
     )
   }
 }
 
 /** Every run that counted is remembered, once. */
-async function checkAttempts({ backstage }: World, { history, views }: Aftermath): Promise<void> {
-  const { inspect } = backstage.ledger
+async function checkAttempts({ backendState }: World, { history, views }: Aftermath): Promise<void> {
+  const { inspect } = backendState.ledger
   if (inspect === undefined || !history.isExact) return
   for (const item of history.items.values()) {
     const settled = item.runs.filter(({ settledNth }) => settledNth !== undefined)

@@ -1,4 +1,4 @@
-import type { Ms } from '../../core/time.js'
+import type { Ms } from '../../core/time/time.js'
 
 /** How many lines are kept: a failing seed is read from its end. */
 const KEPT = 20_000
@@ -14,7 +14,7 @@ export class Journal {
     this.#now = now
   }
 
-  /** `isDull`: it belongs to the history, but nobody wants to read it. */
+  /** `isDull`: part of the fingerprint, but not worth reading. */
   write(who: string, what: string, isDull = false): void {
     const line = `${this.#now().toFixed(0).padStart(8)} ms  ${who.padEnd(6)} ${what}`
     this.#hash(line)

@@ -1,4 +1,3 @@
-import type { Clock } from '../../core/clock.js'
 import {
   functionOption,
   integerOption,
@@ -7,16 +6,17 @@ import {
   oneOfOption,
   optionsObject,
 } from '../../core/options.js'
-import type { Ms } from '../../core/time.js'
+import type { Clock } from '../../core/time/clock.js'
+import type { Ms } from '../../core/time/time.js'
 import type { Backend } from '../../ports/ports.js'
-import type { Ground } from './far-backend.js'
 import { type Faults, resolveFaults } from './faults.js'
+import type { Ground } from './remote-backend.js'
 import type { Scenario } from './scenario.js'
 import type { SimulatedWorld } from './world.js'
 
 /** Options of {@link simulate}. */
 export interface SimulationOptions {
-  /** Called once per seed, with a new world: whatever a seed needs is made here, so that no seed sees another one's. */
+  /** Called once per seed, with a new world: make whatever a seed needs here, so no seed sees another one's. */
   readonly setup: (world: SimulatedWorld) => Scenario
   /** One seed only: replays it. */
   readonly seed?: number
@@ -40,7 +40,7 @@ export interface SimulationOptions {
   readonly backend?: (clock: Clock) => Backend
   /** The most events of one seed: more mean that something spins. Default 1 000 000. */
   readonly maxEvents?: number
-  /** Told after every seed. */
+  /** Called after every seed. */
   readonly onSeed?: (seed: SeedReport) => void
 }
 

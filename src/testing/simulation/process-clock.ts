@@ -1,5 +1,5 @@
-import { type Clock, sleepOn } from '../../core/clock.js'
-import type { At, Ms } from '../../core/time.js'
+import { type Clock, sleepOn } from '../../core/time/clock.js'
+import type { At, Ms } from '../../core/time/time.js'
 import type { Owner, Scheduler } from './scheduler.js'
 
 /** Wall time at the beginning of every world. */

@@ -1,16 +1,17 @@
 import { memoryBackend } from '../../backends/memory/index.js'
-import type { Clock, Random } from '../../core/clock.js'
-import type { Maybe, Ms } from '../../core/time.js'
+import { overPlainPorts } from '../../backends/plain/over-plain-ports.js'
+import type { Clock, Random } from '../../core/time/clock.js'
+import type { MaybePromise, Ms } from '../../core/time/time.js'
 import type { Backend, Queue } from '../../ports/ports.js'
 import { createWorkOn, type WorkSystem } from '../../work/create-work.js'
+import type { AnyWorkBuilder } from '../../work/define/work.js'
+import type { WorkSystemOptions } from '../../work/options.js'
 import type { ScheduleConfig } from '../../work/schedule/config.js'
-import type { WorkSystemOptions } from '../../work/system-options.js'
-import type { AnyWorkBuilder } from '../../work/work.js'
 import { Chance } from './chance.js'
-import { type FarBackend, farBackend, type Ground } from './far-backend.js'
 import type { History, ProcessHistory } from './history.js'
 import { processClock } from './process-clock.js'
 import type { QueueNames } from './queue-names.js'
+import { type Ground, type RemoteBackend, remoteBackend } from './remote-backend.js'
 import type { Owner } from './scheduler.js'
 import { watchedSystem } from './watched-system.js'
 import { watchedWork } from './watched-work.js'
@@ -30,14 +31,14 @@ export interface SimulatedProcess {
   readonly system: WorkSystem
   /** False once it crashed or was stopped. */
   readonly isAlive: boolean
-  /** Its own end of the queue with this name, for work types that have a queue of their own. */
+  /** Its own end of the queue with this name, for work types that have their own queue. */
   queue(name: string): Queue
   /**
    * A call to something else than Millrace: a bank, a mail server. It takes time, may be lost before or after it happened,
    * and the process may die meanwhile. `happens` does its work before it returns.
    */
-  call<T>(name: string, happens: () => Maybe<T>): Promise<T>
-  /** Dies here and now: nothing that it waits for ever comes. Return it from a handler to die in the middle of a run. */
+  call<T>(name: string, happens: () => MaybePromise<T>): Promise<T>
+  /** Dies here and now: no answer reaches it any more. Return it from a handler to die in the middle of a run. */
   crash(): Promise<never>
   /** Stands still for so long, as under SIGSTOP, and then goes on. */
   pause(ms: Ms): void
@@ -46,7 +47,7 @@ export interface SimulatedProcess {
 /** What a process is made from. */
 export interface ProcessMaker extends WireWorld {
   readonly seed: number
-  readonly near: Backend
+  readonly shared: Backend
   readonly ground: Ground
   readonly history: History
   readonly work: (process: SimulatedProcess) => readonly AnyWorkBuilder[]
@@ -87,7 +88,7 @@ export class Process implements SimulatedProcess, Owner {
   isStopping = false
   readonly #maker: ProcessMaker
   readonly #wire: Wire
-  readonly #far: FarBackend
+  readonly #remote: RemoteBackend
   readonly #told: ProcessHistory
   readonly #stopDrainMs: Ms
   #go: () => void = () => undefined
@@ -105,7 +106,7 @@ export class Process implements SimulatedProcess, Owner {
       this.#go = resolve
     })
     this.#wire = new Wire(maker, this)
-    this.#far = farBackend(maker.near, maker.ground, this.#wire, history)
+    this.#remote = remoteBackend(maker.shared, maker.ground, this.#wire, history)
     const given = maker.system(this)
     this.#stopDrainMs = given.stopDrain ?? 5_000
     this.#told = { leaseMs: given.visibility ?? 30_000, awakeMs: scheduler.nowMs }
@@ -113,22 +114,25 @@ export class Process implements SimulatedProcess, Owner {
     const watcher = { name, history, journal, queueFor: (queue: Queue) => this.#queueFor(queue) }
     for (const builder of maker.work(this)) this.builders.set(builder.type, watchedWork(builder, watcher))
     journal.write(name, `starts, its clock off by ${skewMs} ms`)
-    const system = createWorkOn(memoryBackend, {
-      ...given,
-      ...this.#far.backend,
-      clock: this.clock,
-      random: this.random,
-      work: [...this.builders.values()],
-      keepAlive: false,
-      onEvent: (event) => {
-        if (event.kind === 'group-done') history.groupDone(event.groupId)
-        given.onEvent?.(event)
+    const system = createWorkOn(
+      { memoryBackend, overPlainPorts },
+      {
+        ...given,
+        ...this.#remote.backend,
+        clock: this.clock,
+        random: this.random,
+        work: [...this.builders.values()],
+        keepAlive: false,
+        onEvent: (event) => {
+          if (event.kind === 'group-done') history.groupDone(event.groupId)
+          given.onEvent?.(event)
+        },
+        onError: (error, phase) => {
+          journal.write(name, `reports (${phase}): ${error instanceof Error ? error.message : String(error)}`)
+          given.onError?.(error, phase)
+        },
       },
-      onError: (error, phase) => {
-        journal.write(name, `reports (${phase}): ${error instanceof Error ? error.message : String(error)}`)
-        given.onError?.(error, phase)
-      },
-    })
+    )
     this.system = watchedSystem(system, name, history)
     for (const schedule of maker.schedules(this)) this.system.schedule(schedule)
   }
@@ -143,10 +147,10 @@ export class Process implements SimulatedProcess, Owner {
 
   readonly queue = (name: string): Queue => {
     this.#maker.queues.used.add(name)
-    return this.#far.queue(name)
+    return this.#remote.queue(name)
   }
 
-  readonly call = <T>(name: string, happens: () => Maybe<T>): Promise<T> => this.#wire.call(name, happens)
+  readonly call = <T>(name: string, happens: () => MaybePromise<T>): Promise<T> => this.#wire.call(name, happens)
 
   readonly crash = (): Promise<never> => {
     if (!this.isDead) this.#maker.journal.write(this.name, 'crashes')
@@ -161,21 +165,21 @@ export class Process implements SimulatedProcess, Owner {
     this.#told.awakeMs = this.pausedUntilMs
   }
 
-  /** Stops as for a deploy; whoever waits for it learns of a crash meanwhile, too. */
+  /** Stops as for a deploy; resolves also when it crashes meanwhile. */
   async stop(): Promise<void> {
     this.isStopping = true
-    this.#maker.journal.write(this.name, 'is told to stop')
+    this.#maker.journal.write(this.name, 'is asked to stop')
     this.#mustBeGone(this.#stopDrainMs + 1_000, true)
     await Promise.race([this.system.stop(), this.gone])
     if (!this.isDead) this.#maker.journal.write(this.name, 'has stopped')
     this.#leave()
   }
 
-  /** Looked at twice: a process that just woke up does everything that is overdue at once, in any order. */
+  /** Checked twice: a process that just woke up does everything overdue at the same instant, in any order. */
   #mustBeGone(inMs: Ms, isFirst: boolean): void {
     this.clock.after(inMs, () => {
       if (isFirst) this.#mustBeGone(1_000, false)
-      else this.#maker.history.breaks('a shutdown ends in time', `${this.name} was told to stop, and did not`)
+      else this.#maker.history.breaks('a shutdown ends in time', `${this.name} was asked to stop, and did not`)
     })
   }
 
@@ -188,6 +192,6 @@ export class Process implements SimulatedProcess, Owner {
 
   /** A type that was defined outside of the simulation brings its own queue: here another one stands for it. */
   #queueFor(queue: Queue): Queue {
-    return this.#far.nameOf(queue) === undefined ? this.queue(this.#maker.queues.standIn(queue)) : queue
+    return this.#remote.nameOf(queue) === undefined ? this.queue(this.#maker.queues.standIn(queue)) : queue
   }
 }

@@ -4,7 +4,7 @@ export const DEFAULT_QUEUE = 'default'
 
 /** The queues of a world, by name: every process has its own end of each. */
 export class QueueNames {
-  /** Every name that somebody uses. */
+  /** Every name in use. */
   readonly used = new Set<string>([DEFAULT_QUEUE])
   readonly #standIns = new Map<Queue, string>()
 

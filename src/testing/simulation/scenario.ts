@@ -1,12 +1,12 @@
 import { functionOption, OptionError, OptionTypeError, optionsObject } from '../../core/options.js'
+import type { AnyWorkBuilder } from '../../work/define/work.js'
 import type { ScheduleConfig } from '../../work/schedule/config.js'
-import type { AnyWorkBuilder } from '../../work/work.js'
 import type { SimulatedProcess, SimulatedSystemOptions } from './process.js'
 
 /** What goes on in a simulated world. */
 export interface Scenario {
   /**
-   * The work types of the fleet. A handler that waits, or a type with a doer or a queue of its own, needs the process it
+   * The work types of the fleet. A handler that waits, or a type with its own doer or queue, needs the process it
    * runs in: give a function then, which is called for every process that starts.
    */
   readonly work: readonly AnyWorkBuilder[] | ((process: SimulatedProcess) => readonly AnyWorkBuilder[])
@@ -16,7 +16,7 @@ export interface Scenario {
   readonly schedules?: (process: SimulatedProcess) => readonly ScheduleConfig[]
   /** Enqueues, and does whatever else the outside world does. Trouble lasts at least until it has resolved. */
   readonly run: () => void | Promise<void>
-  /** Your own promises, looked at when everything has come to rest: throw when one does not hold. */
+  /** Your own promises, checked when everything has come to rest: throw when one does not hold. */
   readonly check?: () => void | Promise<void>
 }
 
@@ -52,13 +52,13 @@ function perProcess<T extends object>(name: 'work' | 'system', given: T | ((proc
   return () => given
 }
 
-/** A doer that several processes share would be kept busy for ever by the first one that dies. */
+/** A doer that several processes share would stay busy forever after the first of them dies. */
 function refuseSharedDoers(name: 'work' | 'system', given: object): void {
   const all = Array.isArray(given) ? (given as readonly AnyWorkBuilder[]).map(({ def }) => def.options) : [given]
   if (all.every((options) => (options as { readonly doer?: unknown }).doer === undefined)) return
   throw new OptionError(
     `simulate.setup(world).${name}`,
-    'a function when there is a doer in it, like (process) => …, so that every process has a doer of its own',
+    'a function when there is a doer in it, like (process) => …, so every process has its own doer',
     given,
   )
 }

@@ -1,7 +1,7 @@
 import { setImmediate as afterMicrotasks } from 'node:timers'
-import type { Random } from '../../core/clock.js'
-import { Heap } from '../../core/heap.js'
-import type { Ms } from '../../core/time.js'
+import { Heap } from '../../core/collections/heap.js'
+import type { Random } from '../../core/time/clock.js'
+import type { Ms } from '../../core/time/time.js'
 import { SimulationStuckError } from './errors.js'
 
 /** Whose event it is. What belongs to a dead process never happens; what belongs to a paused one happens when it goes on. */
@@ -12,7 +12,7 @@ export interface Owner {
 
 interface Scheduled {
   atMs: Ms
-  /** Decides among events of one instant: drawn from the seed, so that every order is tried by some seed. */
+  /** Decides among events of one instant: drawn from the seed, so some seed tries every order. */
   readonly tie: number
   readonly order: number
   readonly owner: Owner | undefined
@@ -20,12 +20,12 @@ interface Scheduled {
   index: number
 }
 
-/** So many events without time passing mean that somebody turns round and round. */
+/** So many events without time passing mean that something spins. */
 const MAX_AT_ONCE = 20_000
 
 /**
- * Virtual time and the one decision in it: who goes next. Everything that happens in a simulated world is an event here, and
- * between two events all promise chains come to rest, so that a seed fixes the whole history.
+ * Virtual time and the one decision in it: which event is next. Everything that happens in a simulated world is an event here, and
+ * between two events all promise chains come to rest, so a seed fixes the whole history.
  */
 export class Scheduler {
   readonly #random: Random

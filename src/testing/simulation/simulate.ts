@@ -1,6 +1,6 @@
-import { systemClock } from '../../core/clock.js'
 import { setIdGenerator, setTokenGenerator } from '../../core/ids.js'
-import type { Ms } from '../../core/time.js'
+import { systemClock } from '../../core/time/clock.js'
+import type { Ms } from '../../core/time/time.js'
 import { BrokenPromiseError, SimulationError } from './errors.js'
 import { checkAftermath } from './invariants.js'
 import { type ResolvedSimulation, resolveSimulation, type SeedReport, type SimulationOptions } from './options.js'
@@ -19,19 +19,19 @@ export interface SimulationReport {
 
 /** How often the world is asked whether it has come to rest. */
 const REST_PROBE_MS = 500
-/** How long whoever waits may take to hear of the end: their longest poll, and a little. */
+/** How long a wait may take to notice the end: its longest poll, and a little. */
 const HEARING_MS = 12_000
 
-/** Ids are the process's: two simulations at once would draw from each other. */
+/** Ids are the process's: two concurrent simulations would draw from each other. */
 let last: Promise<unknown> = Promise.resolve()
 
 /**
  * Runs your work types in a simulated fleet: virtual time, several processes, one backend, and everything that can go wrong
  * between them. Crashes, pauses, lost and repeated messages, late replies, outages and wrong clocks all come from the seed,
- * so that a failing seed replays exactly.
+ * so a failing seed replays exactly.
  *
  * After each seed the promises of Millrace are checked (accepted work has ended once, effects happened once, groups closed
- * once, nothing is stuck, whoever waited knows), then your own in `check`. Rejects with a `SimulationError` for the first
+ * once, nothing is stuck, every wait has settled), then your own in `check`. Rejects with a `SimulationError` for the first
  * seed that breaks one.
  *
  * Handlers must not wait for anything real: use `process.clock` and `process.call`.
@@ -123,7 +123,7 @@ async function live(o: ResolvedSimulation, world: World, scenario: ResolvedScena
 
   let isAtRest = false
   const probe = () => {
-    void world.backstage.isAtRest().then((rests) => {
+    void world.backendState.isAtRest().then((rests) => {
       isAtRest = rests && world.isSettled
       if (!isAtRest) scheduler.schedule(REST_PROBE_MS, undefined, probe)
     })
@@ -135,12 +135,12 @@ async function live(o: ResolvedSimulation, world: World, scenario: ResolvedScena
 }
 
 async function stuck(o: ResolvedSimulation, world: World): Promise<BrokenPromiseError> {
-  const open = (await world.backstage.everything())?.filter(
+  const open = (await world.backendState.everything())?.filter(
     ({ status }) => status === 'pending' || status === 'running',
   )
   const which = open?.map(
-    ({ envelope, status, holder }) =>
-      `${envelope.type} ${envelope.id} (${status}${holder === undefined ? '' : `, held by ${holder}`})`,
+    ({ envelope, status, worker }) =>
+      `${envelope.type} ${envelope.id} (${status}${worker === undefined ? '' : `, held by ${worker}`})`,
   )
   return new BrokenPromiseError(
     'nothing is stuck that could move',

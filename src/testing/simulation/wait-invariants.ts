@@ -1,22 +1,21 @@
-import { defaultCodec } from '../../core/codec.js'
+import { defaultCodec } from '../../core/codec/codec.js'
 import { BrokenPromiseError } from './errors.js'
 import type { Wait } from './history.js'
 import type { Aftermath } from './invariants.js'
 
-/** Whoever waited in a process that is still there knows what came of it, and what he was told is true. */
+/** Every wait in a surviving process has settled, with what the backend stores. */
 export function checkWaits(after: Aftermath): void {
   for (const wait of after.history.waits) {
     // A count that is off keeps a group open, or closes it early.
     if (wait.kind === 'group' && !after.history.areCountsExact) continue
     const who = `${wait.process}, waiting for the ${wait.kind} of ${wait.id},`
     if (wait.settled === undefined) {
-      if (after.survivors.has(wait.process))
-        throw new BrokenPromiseError('whoever waits hears of the end', `${who} was never told`)
+      if (after.survivors.has(wait.process)) throw new BrokenPromiseError('every wait settles', `${who} never settled`)
     } else if ('value' in wait.settled) {
       const truth = wait.kind === 'result' ? after.views.get(wait.id)?.result : after.groups.get(wait.groupId)?.value
       const told = wait.settled.value === undefined ? undefined : defaultCodec.stringify(wait.settled.value)
       if (told !== truth && isKept(after, wait) && isSure(after, wait)) {
-        throw new BrokenPromiseError('whoever waits is told the truth', `${who} was told ${told}, and it is ${truth}`)
+        throw new BrokenPromiseError('a wait settles with the truth', `${who} got ${told}, and it is ${truth}`)
       }
     } else checkRejection(after, wait, wait.settled.error, who)
   }
@@ -30,14 +29,11 @@ function checkRejection(after: Aftermath, wait: Wait, error: unknown, who: strin
   const isDead = wait.kind === 'result' && view.status === 'dead'
   if (!isDead) {
     const text = error instanceof Error ? error.message : String(error)
-    throw new BrokenPromiseError(
-      'whoever waits is told the truth',
-      `${who} was told "${text}", and it is ${view.status}`,
-    )
+    throw new BrokenPromiseError('a wait settles with the truth', `${who} got "${text}", and it is ${view.status}`)
   }
 }
 
-/** Nothing fences a plain store: a run that lost its lease may write after whoever ended the item. */
+/** Nothing fences a plain store: a run that lost its lease may write after the run that ended the item. */
 function isSure({ history, views }: Aftermath, { groupId }: Wait): boolean {
   if (history.isExact) return true
   for (const [id, { envelope, status }] of views) {

@@ -1,6 +1,6 @@
 import type { WorkSystem } from '../../work/create-work.js'
+import type { WaitOptions, Work, WorkHandle, WorkInstanceOptions } from '../../work/define/work.js'
 import type { ScheduleConfig } from '../../work/schedule/config.js'
-import type { WaitOptions, Work, WorkHandle, WorkInstanceOptions } from '../../work/work.js'
 import type { History, Wait } from './history.js'
 import { plainWork } from './watched-work.js'
 

@@ -1,7 +1,7 @@
-import { type BuiltDependency, DEPENDENCY_TYPE } from '../../work/dependency.js'
-import { isNode, type ResultNode } from '../../work/result-tree.js'
-import type { AnyWorkBuilder, GroupItem, Work, WorkContext, WorkResult } from '../../work/work.js'
-import type { WorkOptions } from '../../work/work-options.js'
+import { type BuiltDependency, DEPENDENCY_TYPE } from '../../work/define/dependency.js'
+import type { AnyWorkBuilder, GroupItem, Work, WorkContext, WorkResult } from '../../work/define/work.js'
+import type { WorkOptions } from '../../work/define/work-options.js'
+import { isNode, type ResultNode } from '../../work/settle/result-tree.js'
 import type { History } from './history.js'
 import type { Journal } from './journal.js'
 
@@ -52,7 +52,7 @@ export function plainWork({ id, type, input }: Work): Work {
   return { id, type, input: { ...built, queue: built.queue.map(plainWork) } }
 }
 
-/** Ids of the work that a returned instruction queues at once. On the way all of it becomes plain, what comes later, too. */
+/** Ids of the work that a returned instruction queues immediately. Makes all of its work plain, also what comes later. */
 function takeChildren(root: ResultNode): readonly string[] {
   const ids: string[] = []
   const plain = (items: readonly GroupItem[], isNow: boolean): readonly GroupItem[] =>

@@ -1,4 +1,4 @@
-import type { Maybe, Ms } from '../../core/time.js'
+import type { MaybePromise, Ms } from '../../core/time/time.js'
 import type { Chance } from './chance.js'
 import { copied } from './copied.js'
 import { SimulatedFaultError } from './errors.js'
@@ -16,7 +16,7 @@ export interface WireWorld {
   readonly isTroubled: () => boolean
   /** Calls that were sent while there was trouble and have not happened yet. */
   readonly underWay: { count: number }
-  /** Nobody reaches the backend. */
+  /** No process reaches the backend. */
   readonly isBackendAway: () => boolean
 }
 
@@ -30,8 +30,8 @@ export interface CallNotes<T> {
 }
 
 /**
- * The way of one process to the backend and back. A call that happens and the reply that tells of it are two events: in
- * between the process may die, the reply may be lost, and everybody else goes on.
+ * The way of one process to the backend and back. A call and its reply are two events: in
+ * between the process may die, the reply may be lost, and all other processes go on.
  */
 export class Wire {
   readonly #world: WireWorld
@@ -51,11 +51,11 @@ export class Wire {
   }
 
   /** Calls `execute` at the backend. `execute` does its work before it returns; only its answer may be a promise. */
-  call<T>(name: string, execute: () => Maybe<T>, notes: CallNotes<T> = {}): Promise<T> {
+  call<T>(name: string, execute: () => MaybePromise<T>, notes: CallNotes<T> = {}): Promise<T> {
     const { scheduler, journal, chance, faults, isBackendAway, isTroubled, underWay } = this.#world
     const owner = this.#owner
     return new Promise((resolve, reject) => {
-      // A dead process sends nothing and is told nothing.
+      // A dead process sends nothing and receives nothing.
       if (owner.isDead) return
       journal.write(owner.name, `→ ${name}${notes.asked === undefined ? '' : ` ${notes.asked}`}`, notes.isRoutine)
       const wasTroubled = isTroubled()
@@ -68,7 +68,7 @@ export class Wire {
         })
       }
       const fail = (how: string) =>
-        arrives(this.#patience(), `✗ ${name}: ${how}`, () => reject(new SimulatedFaultError(name, how)))
+        arrives(this.#replyTimeout(), `✗ ${name}: ${how}`, () => reject(new SimulatedFaultError(name, how)))
       if (isBackendAway()) return fail('the backend could not be reached')
       if (chance.flip(faults().lostRequests)) return fail('the request was lost')
       const diesWithSender = chance.flip(0.5)
@@ -113,7 +113,7 @@ export class Wire {
     this.#subscriptions.clear()
   }
 
-  /** Something that the backend tells the process without being asked: it may be late, lost, or come twice. */
+  /** A notification from the backend to the process: it may be late, lost, or come twice. */
   nudge(name: string, hear: () => void): void {
     const { scheduler, journal, chance, faults } = this.#world
     const owner = this.#owner
@@ -126,7 +126,7 @@ export class Wire {
     }
   }
 
-  async #execute<T>(name: string, execute: () => Maybe<T>, notes: CallNotes<T>): Promise<T> {
+  async #execute<T>(name: string, execute: () => MaybePromise<T>, notes: CallNotes<T>): Promise<T> {
     const value = copied(await execute())
     const told = notes.answered?.(value) ?? ''
     const what = `${name} of ${this.#owner.name}${told === '' ? '' : `: ${told}`}`
@@ -142,7 +142,7 @@ export class Wire {
   }
 
   /** How long a driver waits before it gives a call up. */
-  #patience(): Ms {
+  #replyTimeout(): Ms {
     return this.#world.chance.flip(0.7) ? this.#world.chance.between(1, 200) : this.#world.chance.between(200, 10_000)
   }
 }

@@ -1,13 +1,14 @@
 import { memoryBackend } from '../../backends/memory/index.js'
-import type { Clock, Random } from '../../core/clock.js'
-import type { Ms } from '../../core/time.js'
-import type { ItemView, ScheduleRecord } from '../../ports/ledger.js'
+import type { Clock, Random } from '../../core/time/clock.js'
+import type { Ms } from '../../core/time/time.js'
+import type { ItemView } from '../../ports/inspect.js'
+import type { ScheduleRecord } from '../../ports/ledger.js'
 import type { Backend } from '../../ports/ports.js'
 import type { GroupValue } from '../../ports/settlement.js'
 import type { WorkSystem } from '../../work/create-work.js'
-import { UnknownTypeError } from '../../work/registry.js'
-import type { Work, WorkInstanceOptions } from '../../work/work.js'
-import { Backstage } from './backstage.js'
+import { UnknownTypeError } from '../../work/define/registry.js'
+import type { Work, WorkInstanceOptions } from '../../work/define/work.js'
+import { BackendState } from './backend-state.js'
 import { Chance } from './chance.js'
 import { BrokenPromiseError } from './errors.js'
 import { type Faults, NO_FAULTS, weatherOf } from './faults.js'
@@ -29,7 +30,7 @@ export interface SimulatedWorld {
   readonly random: Random
   /** Things go wrong now. Afterwards there is peace, in which everything must come to rest. */
   readonly isTroubled: boolean
-  /** Those that are alive. */
+  /** The living processes. */
   readonly processes: readonly SimulatedProcess[]
   /**
    * Enqueues at some process, and at another one when that fails or dies, until the work is accepted: a producer that does
@@ -40,7 +41,7 @@ export interface SimulatedWorld {
   enqueue(type: string, input: unknown, options?: WorkInstanceOptions): Promise<string>
   /**
    * Asks the system of some process for something that may be done twice, and another one when that fails or dies, until it
-   * is answered: a person who cancels, pauses or resumes, and does not give up.
+   * is answered: an operator who cancels, pauses or resumes, and does not give up.
    */
   ask<T>(call: (system: WorkSystem) => Promise<T>): Promise<T>
   /** Work of a type that the fleet knows, to be enqueued at a process of your choice. */
@@ -65,7 +66,7 @@ export class World implements SimulatedWorld {
   readonly scheduler: Scheduler
   readonly journal: Journal
   readonly history: History
-  readonly backstage: Backstage
+  readonly backendState: BackendState
   readonly crashes = { count: 0 }
   readonly #o: ResolvedSimulation
   readonly #parts: Omit<ProcessMaker, 'work' | 'system' | 'schedules'>
@@ -86,7 +87,7 @@ export class World implements SimulatedWorld {
     this.journal = new Journal(now)
     this.history = new History(options.ground, now)
     this.#weather = weatherOf(options.faults, chance)
-    const near: Backend = options.backend?.(this.clock) ?? memoryBackend({ clock: this.clock })
+    const shared: Backend = options.backend?.(this.clock) ?? memoryBackend({ clock: this.clock })
     const queues = new QueueNames()
     this.#parts = {
       seed,
@@ -94,7 +95,7 @@ export class World implements SimulatedWorld {
       journal: this.journal,
       chance,
       history: this.history,
-      near,
+      shared,
       queues,
       ground: options.ground,
       faults: () => (this.#isTroubled ? this.#weather : NO_FAULTS),
@@ -102,7 +103,7 @@ export class World implements SimulatedWorld {
       underWay: { count: 0 },
       isBackendAway: () => this.#awayUntilMs > this.scheduler.nowMs,
     }
-    this.backstage = new Backstage(near, options.ground, queues, this.clock)
+    this.backendState = new BackendState(shared, options.ground, queues, this.clock)
   }
 
   get isTroubled(): boolean {
@@ -118,10 +119,10 @@ export class World implements SimulatedWorld {
     this.#maker = { ...this.#parts, work: scenario.work, system: scenario.system, schedules: scenario.schedules }
     for (let slot = 0; slot < this.#o.processes; slot += 1) this.#start(slot, 1)
     const { crashesPerMinute, restartsPerMinute, pausesPerMinute, outagesPerMinute } = this.#weather
-    this.#again(crashesPerMinute, () => void this.#somebody()?.crash())
-    this.#again(restartsPerMinute, () => void this.#somebody()?.stop())
+    this.#again(crashesPerMinute, () => void this.#anyProcess()?.crash())
+    this.#again(restartsPerMinute, () => void this.#anyProcess()?.stop())
     this.#again(pausesPerMinute, () =>
-      this.#somebody()?.pause(this.#parts.chance.between(1, this.#weather.longestPauseMs)),
+      this.#anyProcess()?.pause(this.#parts.chance.between(1, this.#weather.longestPauseMs)),
     )
     this.#again(outagesPerMinute, () => {
       const ms = this.#parts.chance.between(1, this.#weather.longestOutageMs)
@@ -142,7 +143,7 @@ export class World implements SimulatedWorld {
     for (const process of this.#slots) process.isDead = true
   }
 
-  /** Nothing from troubled times is under way, nobody waits for an answer from then, and nobody stands still. */
+  /** No call from troubled times is under way or unanswered, and no process stands still. */
   get isSettled(): boolean {
     const { nowMs } = this.scheduler
     if (this.#parts.underWay.count > 0) return false
@@ -196,11 +197,11 @@ export class World implements SimulatedWorld {
     return this.#o.ground === 'native' ? work : this.work(work.type, work.input)
   }
 
-  readonly item = async (id: string): Promise<ItemView | undefined> => (await this.backstage.ledger.read([id]))[0]
+  readonly item = async (id: string): Promise<ItemView | undefined> => (await this.backendState.ledger.read([id]))[0]
 
-  readonly group = async (id: string) => (await this.backstage.ledger.groups([id]))[0]
+  readonly group = async (id: string) => (await this.backendState.ledger.groups([id]))[0]
 
-  readonly schedule = async (name: string) => (await this.backstage.ledger.schedules?.([name]))?.[0]
+  readonly schedule = async (name: string) => (await this.backendState.ledger.schedules?.([name]))?.[0]
 
   readonly runs = (): readonly SimulatedRun[] => [...this.history.items.values()].flatMap(({ runs }) => runs)
 
@@ -219,7 +220,7 @@ export class World implements SimulatedWorld {
     })
   }
 
-  #somebody(): Process | undefined {
+  #anyProcess(): Process | undefined {
     return this.#parts.chance.pick(this.processes)
   }
 

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
-import type { Maybe } from '../../core/time.js'
+import type { MaybePromise } from '../../core/time/time.js'
 import type { Stacks, StacksOptions, StacksWarning } from '../../guild/stacks/api.js'
 import type { StacksBackend } from '../../guild/stacks/backend.js'
-import type { ChangeEvent, WatchOptions } from '../../guild/stacks/events.js'
-import type { BookSchema } from '../../guild/stacks/names.js'
+import type { BookSchema } from '../../guild/stacks/documents/names.js'
 import { openStacks } from '../../guild/stacks/stacks.js'
+import type { ChangeEvent, WatchOptions } from '../../guild/stacks/watch/events.js'
 
 /** A store as the suite needs it: empty, and reachable from more than one process. */
 export interface StacksUnderTest {
   /** A backend on the data of this store. Each call is one more process on it. */
-  backend(): Maybe<StacksBackend>
-  close?(): Maybe<void>
+  backend(): MaybePromise<StacksBackend>
+  close?(): MaybePromise<void>
 }
 
 /** A document of the suite: anything goes. */
@@ -29,7 +29,7 @@ export class StacksBench {
 
   /** One process: a store whose books `a`, `b` and `c` of owner `o` are declared; `setup` runs before it is sealed. */
   async process(
-    setup: (stacks: Stacks) => Maybe<void> = () => undefined,
+    setup: (stacks: Stacks) => MaybePromise<void> = () => undefined,
     options: StacksOptions & { readonly books?: Readonly<Record<string, BookSchema>>; readonly seal?: boolean } = {},
   ): Promise<Stacks> {
     const { books = { a: {}, b: {}, c: {} }, seal = true, ...rest } = options
@@ -42,7 +42,7 @@ export class StacksBench {
     return stacks
   }
 
-  /** A backend of its own on the store, open, for what the API does not show. */
+  /** Another open backend on the store, for what the API does not show. */
   async backend(): Promise<StacksBackend> {
     const backend = await this.#subject.backend()
     await backend.open({ home: process.cwd() })
@@ -68,7 +68,7 @@ export async function rejectsWith(run: Promise<unknown>, code: string): Promise<
   return error
 }
 
-/** Watches a book and writes down what it is told. */
+/** Watches a book and collects its events. */
 export function record(stacks: Stacks, book: string, options?: WatchOptions): ChangeEvent<Any>[] {
   const seen: ChangeEvent<Any>[] = []
   stacks.watch<Any>('o', book, (event) => void seen.push(event), options)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Stacks } from '../../guild/stacks/api.js'
-import type { ChangeEvent } from '../../guild/stacks/events.js'
+import type { ChangeEvent } from '../../guild/stacks/watch/events.js'
 import { clausesOn } from '../conformance/clause.js'
 import { AFTER, type Any, record, rejectsWith, type StacksBench, turn } from './bench.js'
 
@@ -17,9 +17,10 @@ const brief = (event: ChangeEvent<Any>): unknown[] => {
 }
 
 export const captureClauses = clausesOn<StacksBench>()({
-  'S10: a phase-1 failure undoes the write and everything that handlers wrote': {
+  // S10
+  'a phase-1 failure undoes the write and everything that handlers wrote': {
     law: 'Neither document exists, and no phase-2 handler is called.',
-    look: 'phase 1',
+    hint: 'phase 1',
     async run(bench) {
       let after: unknown[] = []
       const stacks = await bench.process((s) => {
@@ -35,9 +36,10 @@ export const captureClauses = clausesOn<StacksBench>()({
       assert.deepEqual(after, [[], []])
     },
   },
-  'S11: a phase-2 failure changes nothing and is reported': {
+  // S11
+  'a phase-2 failure changes nothing and is reported': {
     law: 'The put resolves, both documents exist, the following handlers still run, and there is a warning.',
-    look: 'phase 2',
+    hint: 'phase 2',
     async run(bench) {
       let after: unknown[] = []
       const stacks = await bench.process((s) => {
@@ -62,9 +64,10 @@ export const captureClauses = clausesOn<StacksBench>()({
       )
     },
   },
-  'S12: phase 1 before phase 2, each in the order of registration': {
+  // S12
+  'phase 1 before phase 2, each in the order of registration': {
     law: 'Registration P2x, P1a, P2y, P1b gives P1a, P1b, P2x, P2y.',
-    look: 'the registry of watchers',
+    hint: 'the registry of watchers',
     async run(bench) {
       const order: string[] = []
       const stacks = await bench.process((s) => {
@@ -87,9 +90,10 @@ export const captureClauses = clausesOn<StacksBench>()({
       assert.deepEqual(order, ['P1a', 'P1b', 'P2x', 'P2y'])
     },
   },
-  'S13: phase 1 sees each write, phase 2 the sum': {
+  // S13
+  'phase 1 sees each write, phase 2 the sum': {
     law: 'Two puts in a transaction are two phase-1 updates and one phase-2 update from the state before.',
-    look: 'coalescing',
+    hint: 'coalescing',
     async run(bench) {
       let [first, second]: ChangeEvent<Any>[][] = []
       const stacks = await bench.process((s) => {
@@ -112,9 +116,10 @@ export const captureClauses = clausesOn<StacksBench>()({
       assert.deepEqual(second!.map(brief), [['update', alice, carol]])
     },
   },
-  'S14: the coalescing table': {
+  // S14
+  'the coalescing table': {
     law: 'create→delete is nothing; update→delete is a delete; delete→create is an update; and so on, in order of first touch.',
-    look: 'Changes',
+    hint: 'Changes',
     async run(bench) {
       let seen: ChangeEvent<Any>[] = []
       const stacks = await bench.process((s) => {
@@ -160,9 +165,10 @@ export const captureClauses = clausesOn<StacksBench>()({
       )
     },
   },
-  'S15: the cascade depth of phase 1 is limited': {
+  // S15
+  'the cascade depth of phase 1 is limited': {
     law: 'A handler that rewrites its own document is stopped and undone; 16 levels pass, 17 do not.',
-    look: 'frame levels',
+    hint: 'frame levels',
     async run(bench) {
       const bump = (s: Stacks) =>
         s.watch<{ id: string; counter: number }>('o', 'a', async (event) => {
@@ -199,9 +205,10 @@ export const captureClauses = clausesOn<StacksBench>()({
       for (const name of names) assert.equal(await chained.book('o', name).get('long'), null)
     },
   },
-  'S15: a straight chain of 16 books passes, of 17 does not': {
+  // S15
+  'a straight chain of 16 books passes, of 17 does not': {
     law: 'The originating write is level 1, level 16 is allowed, level 17 throws and rolls back.',
-    look: 'frame levels',
+    hint: 'frame levels',
     async run(bench) {
       const names = Array.from({ length: 17 }, (_, i) => `chain${i + 1}`)
       const stacks = await bench.process(
@@ -221,9 +228,10 @@ export const captureClauses = clausesOn<StacksBench>()({
       for (const name of names) assert.equal(await stacks.book('o', name).get('y'), null)
     },
   },
-  'S16: the re-entry depth of phase 2 is limited': {
-    law: 'A chain of 16 hops ends with an error that reaches who began it; the hops before stay committed.',
-    look: 'hops',
+  // S16
+  'the re-entry depth of phase 2 is limited': {
+    law: 'A chain of 16 hops ends with an error that reaches the first writer; the hops before stay committed.',
+    hint: 'hops',
     async run(bench) {
       const stacks = await bench.process((s) =>
         s.watch<{ id: string; counter: number }>(
@@ -245,9 +253,10 @@ export const captureClauses = clausesOn<StacksBench>()({
       await book.put({ id: 'y', counter: 1 })
     },
   },
-  'S16: a chain that is too long stops only itself': {
+  // S16
+  'a chain that is too long stops only itself': {
     law: 'Other events and handlers still run before the error is rethrown, also where a handler swallowed it.',
-    look: 'the chain of a scope',
+    hint: 'the chain of a scope',
     async run(bench) {
       const seen: string[] = []
       const stacks = await bench.process((s) => {
@@ -274,9 +283,10 @@ export const captureClauses = clausesOn<StacksBench>()({
       assert.equal(seen.filter((id) => id === 'loop').length, 16)
     },
   },
-  'S17: a phase-1 handler works across awaits in the same transaction': {
+  // S17
+  'a phase-1 handler works across awaits in the same transaction': {
     law: 'It writes, awaits, reads through a fresh handle, writes what it read: all documents commit together.',
-    look: 'async-local scope',
+    hint: 'async-local scope',
     async run(bench) {
       const stacks = await bench.process((s) =>
         s.watch<Any>('o', 'a', async (event) => {
@@ -297,9 +307,10 @@ export const captureClauses = clausesOn<StacksBench>()({
         assert.deepEqual(await stacks.book('o', book).get(id), { id, v: 7 })
     },
   },
-  'S21: watchers are registered during startup only': {
+  // S21
+  'watchers are registered during startup only': {
     law: 'Writes made during startup do not close the window; seal() does.',
-    look: 'seal()',
+    hint: 'seal()',
     async run(bench) {
       let seen: unknown[] = []
       const stacks = await bench.process(
@@ -315,8 +326,8 @@ export const captureClauses = clausesOn<StacksBench>()({
     },
   },
   'phase 2 runs outside of any transaction, before the write resolves': {
-    law: 'A handler sees what was committed, its writes are transactions of their own, and the call waits for it.',
-    look: 'phase 2',
+    law: 'A handler sees what was committed, its writes are separate transactions, and the call waits for it.',
+    hint: 'phase 2',
     async run(bench) {
       const log: string[] = []
       const stacks = await bench.process((s) =>
@@ -343,7 +354,7 @@ export const captureClauses = clausesOn<StacksBench>()({
   },
   'phase-2 batches of concurrent transactions run in commit order': {
     law: 'Strictly one after the other, whatever they take.',
-    look: 'turns',
+    hint: 'turns',
     async run(bench) {
       const log: string[] = []
       const stacks = await bench.process((s) =>
@@ -360,7 +371,7 @@ export const captureClauses = clausesOn<StacksBench>()({
           AFTER,
         ),
       )
-      // One document, so that every backend has one order of commits.
+      // One document: every backend has one order of commits for it.
       await Promise.all(Array.from({ length: 9 }, (_, n) => stacks.book<Any>('o', 'a').put({ id: 'x', n })))
       const order = log.filter((line) => line.startsWith('begin')).map((line) => line.slice(6))
       assert.equal(order.length, 9)
@@ -374,7 +385,7 @@ export const captureClauses = clausesOn<StacksBench>()({
   },
   'processes with different phase-1 watchers do not write side by side': {
     law: 'The second one to seal is refused with WatcherMismatchError, unless it allows it.',
-    look: 'Writers',
+    hint: 'Writers',
     async run(bench) {
       const first = await bench.process((s) => void record(s, 'a'))
       await bench.process((s) => void record(s, 'a'))

@@ -1,4 +1,4 @@
-import type { Maybe } from '../../core/time.js'
+import type { MaybePromise } from '../../core/time/time.js'
 import { checkStanding, registerClauses } from '../conformance/clause.js'
 import { runnerFrom, type TestRunner } from '../conformance/runner.js'
 import { StacksBench, type StacksUnderTest } from './bench.js'
@@ -24,7 +24,7 @@ export interface StacksSuite {
   /** The name in titles and failures: `mongo`. */
   readonly name: string
   /** Called for every clause: an empty store. */
-  readonly open: () => Maybe<StacksUnderTest>
+  readonly open: () => MaybePromise<StacksUnderTest>
   /** Clauses it cannot keep, each with the reason that users should read. */
   readonly waived?: Readonly<Partial<Record<StacksClauseName, string>>>
   /** The functions of your test runner. Default: the globals `describe` and `it`. */

@@ -3,9 +3,10 @@ import { clausesOn } from '../conformance/clause.js'
 import { type Any, ids, record, rejectsWith, type StacksBench } from './bench.js'
 
 export const documentClauses = clausesOn<StacksBench>()({
-  'S8: put replaces the whole document, patch merges and keeps the id': {
+  // S8
+  'put replaces the whole document, patch merges and keeps the id': {
     law: 'put never merges; patch merges top-level fields, ignores an id in them and rejects an absent document.',
-    look: 'the engine, put and patch',
+    hint: 'the engine, put and patch',
     async run(bench) {
       const book = (await bench.process()).book<Any>('o', 'a')
       await book.put({ id: 'a', n: 1, r: 'x' })
@@ -13,12 +14,13 @@ export const documentClauses = clausesOn<StacksBench>()({
       assert.deepEqual(await book.get('a'), { id: 'a', n: 1 })
       assert.deepEqual(await book.patch('a', { id: 'z', n: 2 }), { id: 'a', n: 2 })
       assert.equal(await book.get('z'), null)
-      await rejectsWith(book.patch('nobody', { n: 1 }), 'DOCUMENT_NOT_FOUND')
+      await rejectsWith(book.patch('absent', { n: 1 }), 'DOCUMENT_NOT_FOUND')
     },
   },
-  'S9: empty and false values come back unchanged': {
+  // S9
+  'empty and false values come back unchanged': {
     law: '0, false, the empty string and null are values.',
-    look: 'how documents are stored',
+    hint: 'how documents are stored',
     async run(bench) {
       const book = (await bench.process()).book<Any>('o', 'a')
       const doc = { id: 'a', count: 0, flag: false, label: '', items: null }
@@ -26,9 +28,9 @@ export const documentClauses = clausesOn<StacksBench>()({
       assert.deepEqual(await book.get('a'), doc)
     },
   },
-  'values are canonical: what is returned, told and read later is equal, and private': {
-    law: 'undefined members disappear, toJSON is obeyed, and mutating what was given or returned affects nobody.',
-    look: 'canonical() and private copies',
+  'values are canonical: what is returned, sent to watchers and read later is equal, and private': {
+    law: 'undefined members disappear, toJSON is obeyed, and mutating what was given or returned affects no other caller.',
+    hint: 'canonical() and private copies',
     async run(bench) {
       let told: unknown
       const stacks = await bench.process((s) =>
@@ -71,7 +73,7 @@ export const documentClauses = clausesOn<StacksBench>()({
   },
   'values that JSON or a database would lose are refused, and leave nothing': {
     law: 'Functions, NaN, bigint, cycles, undefined in lists, U+0000, lone surrogates, bad ids: StacksValueError.',
-    look: 'canonical()',
+    hint: 'canonical()',
     async run(bench) {
       const book = (await bench.process()).book<Any>('o', 'a')
       const cycle: Record<string, unknown> = { id: 'a' }
@@ -102,7 +104,7 @@ export const documentClauses = clausesOn<StacksBench>()({
   },
   'patch removes a field that is given as undefined': {
     law: 'A field given as undefined is removed; others stay.',
-    look: 'patched()',
+    hint: 'patched()',
     async run(bench) {
       const book = (await bench.process()).book<Any>('o', 'a')
       await book.put({ id: 'a', n: 1, m: { k: 1 } })
@@ -115,7 +117,7 @@ export const documentClauses = clausesOn<StacksBench>()({
   },
   'delete is idempotent, and an absent document makes no event': {
     law: 'Deleting what is not there is no error and no event.',
-    look: 'delete',
+    hint: 'delete',
     async run(bench) {
       let seen: unknown[] = []
       const stacks = await bench.process((s) => {
@@ -135,7 +137,7 @@ export const documentClauses = clausesOn<StacksBench>()({
   },
   'an undeclared book reads as empty and refuses writes': {
     law: 'get is null, find and list are empty, count is 0; a write rejects with UnknownBookError.',
-    look: 'the catalogue of books',
+    hint: 'the catalogue of books',
     async run(bench) {
       const stacks = await bench.process()
       const book = stacks.book<Any>('o', 'nowhere')
@@ -152,8 +154,8 @@ export const documentClauses = clausesOn<StacksBench>()({
     },
   },
   'declaring a book again changes nothing, and names never collide': {
-    law: 'Schema changes only add. Owners and books whose names look alike when flattened are apart.',
-    look: 'the catalogue: names of tables and indexes',
+    law: 'Schema changes only add. Owners and books whose names are alike when flattened are kept apart.',
+    hint: 'the catalogue: names of tables and indexes',
     async run(bench) {
       const stacks = await bench.process()
       const owners = [
@@ -176,7 +178,7 @@ export const documentClauses = clausesOn<StacksBench>()({
   },
   'names that are not allowed are refused before they reach the backend': {
     law: 'Book names are letters, digits, _ and -; field names the same with dots between.',
-    look: 'names.ts',
+    hint: 'names.ts',
     async run(bench) {
       const stacks = await bench.process()
       for (const name of ['', 'x y', 'x;', 'x"', 'é', '../x'])
@@ -190,7 +192,7 @@ export const documentClauses = clausesOn<StacksBench>()({
   },
   'a read-only handle has no way to write': {
     law: 'readBook() returns an object without put, patch and delete, also inside a transaction.',
-    look: 'readHandle()',
+    hint: 'readHandle()',
     async run(bench) {
       const stacks = await bench.process()
       const write = ['put', 'patch', 'delete']
@@ -201,7 +203,7 @@ export const documentClauses = clausesOn<StacksBench>()({
   },
   'compare-and-set: a write with another revision is refused': {
     law: 'rev changes with every write and never comes back; ifRev that does not fit rejects with StaleWriteError.',
-    look: 'checkRev() and the rev column',
+    hint: 'checkRev() and the rev column',
     async run(bench) {
       const book = (await bench.process()).book<Any>('o', 'a')
       assert.equal(await book.rev('a'), null)
@@ -223,9 +225,9 @@ export const documentClauses = clausesOn<StacksBench>()({
       assert.deepEqual(await book.get('a'), { id: 'a', n: 1 })
     },
   },
-  'compare-and-set: of many who read the same revision, one wins': {
+  'compare-and-set: of many readers of the same revision, one wins': {
     law: 'ifRev is checked and written in one step.',
-    look: 'lock() of the backend',
+    hint: 'lock() of the backend',
     async run(bench) {
       const [one, two] = [await bench.process(), await bench.process()]
       await one.book<Any>('o', 'a').put({ id: 'a', n: 0 })
@@ -239,9 +241,9 @@ export const documentClauses = clausesOn<StacksBench>()({
         if (result.status === 'rejected') assert.equal((result.reason as { code: string }).code, 'STALE_WRITE')
     },
   },
-  'list gives everything in the order of ids where nothing else is asked': {
+  'list returns everything in the order of ids by default': {
     law: 'Every ordering ends with id ascending by code point.',
-    look: 'the implicit id asc',
+    hint: 'the implicit id asc',
     async run(bench) {
       const book = (await bench.process()).book<Any>('o', 'a')
       for (const id of ['b', 'B', 'é', '\uffff', '𝄞', 'a', '10', '9', 'aa']) await book.put({ id })

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { systemClock } from '../../core/clock.js'
+import { systemClock } from '../../core/time/clock.js'
 import type { Stacks } from '../../guild/stacks/api.js'
-import type { ChangeEvent } from '../../guild/stacks/events.js'
+import type { ChangeEvent } from '../../guild/stacks/watch/events.js'
 import { clausesOn } from '../conformance/clause.js'
 import { AFTER, type Any, rejectsWith, type StacksBench, turn } from './bench.js'
 
 const idOf = (event: ChangeEvent<Any>): string => (event.type === 'delete' ? event.id : event.entry.id)
 
-/** Watches a book under that name, and writes down the ids of what it is told. */
+/** Watches a book under that name, and collects the ids of its events. */
 const hear = (stacks: Stacks, durable: string, seen: string[]): void =>
   stacks.watch<Any>('o', 'a', (event) => void seen.push(idOf(event)), { durable })
 
@@ -25,9 +25,9 @@ async function until(isSo: () => boolean | Promise<boolean>, what: string): Prom
 }
 
 export const durableClauses = clausesOn<StacksBench>()({
-  'a durable watcher is told before the write resolves, in commit order': {
+  'a durable watcher gets events before the write resolves, in commit order': {
     law: 'Coalesced events, in the order of commits, with prev; the originating call waits for them.',
-    look: 'DurablePump and append()',
+    hint: 'DurableDelivery and append()',
     async run(bench) {
       const seen: ChangeEvent<Any>[] = []
       const stacks = await bench.process((s) =>
@@ -60,9 +60,9 @@ export const durableClauses = clausesOn<StacksBench>()({
       assert.deepEqual(await stacks.watchers(), [{ name: 'w', ownerId: 'o', book: 'a', behind: 0, holder: null }])
     },
   },
-  'a durable watcher is told after a restart what it missed': {
-    law: 'Events of the time in which nobody handled it are kept, and told in order.',
-    look: 'cursors',
+  'a durable watcher gets the events it missed after a restart': {
+    law: 'Events are kept while no process handles the watcher, and delivered in order.',
+    hint: 'cursors',
     async run(bench) {
       const first = await bench.process((s) => s.watch('o', 'a', () => undefined, { durable: 'w' }))
       await first.book<Any>('o', 'a').put({ id: 'before' })
@@ -73,7 +73,7 @@ export const durableClauses = clausesOn<StacksBench>()({
       await writer.close()
       const seen: string[] = []
       const again = await bench.process((s) => hear(s, 'w', seen))
-      await until(() => seen.length >= 250, 'all events are told')
+      await until(() => seen.length >= 250, 'all events are delivered')
       assert.deepEqual(
         seen,
         Array.from({ length: 250 }, (_, n) => `d${n}`),
@@ -81,23 +81,23 @@ export const durableClauses = clausesOn<StacksBench>()({
       await until(async () => (await again.watchers())[0]?.behind === 0, 'the cursor has moved')
     },
   },
-  'a durable watcher hears of writes of other processes at once': {
+  'a durable watcher gets writes of other processes immediately': {
     law: 'A wake-up crosses processes.',
-    look: 'onAppend()',
+    hint: 'onAppend()',
     async run(bench) {
       const seen: string[] = []
       await bench.process((s) => hear(s, 'w', seen))
       const writer = await bench.process()
       for (let n = 0; n < 5; n += 1) {
         await writer.book<Any>('o', 'a').put({ id: `d${n}` })
-        await until(() => seen.length === n + 1, `event ${n} is told`)
+        await until(() => seen.length === n + 1, `event ${n} is delivered`)
       }
       assert.deepEqual(seen, ['d0', 'd1', 'd2', 'd3', 'd4'])
     },
   },
   'one process of a fleet handles a durable watcher at a time': {
-    law: 'Each event is told to one of them, never two at once, in order over all of them.',
-    look: 'claim()',
+    law: 'Each event is delivered to one of them, never to two at a time, in order over all of them.',
+    hint: 'claim()',
     async run(bench) {
       const seen: string[] = []
       let running = 0
@@ -116,7 +116,7 @@ export const durableClauses = clausesOn<StacksBench>()({
         )
       const [one, two] = [await bench.process(setup), await bench.process(setup)]
       for (let n = 0; n < 20; n += 1) await (n % 2 === 0 ? one : two).book<Any>('o', 'a').put({ id: `d${n}` })
-      await until(() => seen.length >= 20, 'all events are told')
+      await until(() => seen.length >= 20, 'all events are delivered')
       assert.deepEqual(
         seen,
         Array.from({ length: 20 }, (_, n) => `d${n}`),
@@ -125,8 +125,8 @@ export const durableClauses = clausesOn<StacksBench>()({
     },
   },
   'a durable handler may write to the book it watches': {
-    law: 'Its write does not wait for its own events; they are told after it, and the chain is limited.',
-    look: 'who waits for durable watchers',
+    law: 'Its write does not wait for its own events; they are delivered after it, and the chain is limited.',
+    hint: 'which writes wait for durable watchers',
     async run(bench) {
       const seen: number[] = []
       const stacks = await bench.process((s) =>
@@ -155,7 +155,7 @@ export const durableClauses = clausesOn<StacksBench>()({
   },
   'a durable handler that throws is reported, and the next event comes': {
     law: 'Phase 2: a throw is a warning that names the watcher; a chain is never blocked by it.',
-    look: 'handle()',
+    hint: 'handle()',
     async run(bench) {
       const seen: string[] = []
       const stacks = await bench.process((s) =>
@@ -177,9 +177,9 @@ export const durableClauses = clausesOn<StacksBench>()({
       )
     },
   },
-  'a rolled-back transaction tells durable watchers nothing': {
+  'a rolled-back transaction sends durable watchers nothing': {
     law: 'Events are kept with the commit, or not at all.',
-    look: 'append()',
+    hint: 'append()',
     async run(bench) {
       const seen: string[] = []
       const stacks = await bench.process((s) => hear(s, 'w', seen))
@@ -193,8 +193,8 @@ export const durableClauses = clausesOn<StacksBench>()({
     },
   },
   'a new durable watcher starts with what comes after it, also during startup': {
-    law: 'No events of before; every event of after, though it is told once startup has ended.',
-    look: 'register()',
+    law: 'No earlier events; every later event, delivered once startup has ended.',
+    hint: 'register()',
     async run(bench) {
       const seen: string[] = []
       const stacks = await bench.process(async (s) => {
@@ -204,13 +204,13 @@ export const durableClauses = clausesOn<StacksBench>()({
         assert.deepEqual(seen, [])
       })
       await stacks.book<Any>('o', 'a').put({ id: 'after' })
-      await until(() => seen.length === 2, 'both are told')
+      await until(() => seen.length === 2, 'both are delivered')
       assert.deepEqual(seen, ['startup', 'after'])
     },
   },
   'the right to a durable watcher is its holder’s until it lapses, and its cursor never goes back': {
-    law: 'Who stood still and was replaced can neither renew nor store its progress, whatever its successor did since.',
-    look: 'renew() and advance()',
+    law: 'A process that stood still and was replaced can neither renew nor store its progress, whatever its successor did since.',
+    hint: 'renew() and advance()',
     async run(bench) {
       const stacks = await bench.process((s) => s.watch('o', 'a', () => undefined, { durable: 'other' }))
       const { outbox } = await bench.backend()
@@ -229,7 +229,7 @@ export const durableClauses = clausesOn<StacksBench>()({
       assert.equal(await outbox.renew('w', 'stalled', 60_000), false)
       assert.equal(await outbox.advance('w', 'stalled', { from: stalled.cursor, to: one! }, true), false)
       assert.equal(await outbox.advance('w', 'next', { from: stalled.cursor, to: two! }, false), true)
-      // Given back: free to be claimed, but not to be renewed by who has lost it.
+      // Given back: free to be claimed, but the process that lost it cannot renew it.
       assert.equal(await outbox.renew('w', 'stalled', 60_000), false)
       assert.deepEqual(await outbox.claim('w', 'stalled', 60_000), { cursor: two })
       assert.equal(await outbox.advance('w', 'stalled', { from: stalled.cursor, to: one! }, true), false)
@@ -243,7 +243,7 @@ export const durableClauses = clausesOn<StacksBench>()({
   },
   'a durable name belongs to one book': {
     law: 'A watcher of another book with the same name is refused; the first goes on, and can be forgotten.',
-    look: 'register()',
+    hint: 'register()',
     async run(bench) {
       const seen: string[] = []
       const first = await bench.process((s) => hear(s, 'w', seen))
@@ -261,7 +261,7 @@ export const durableClauses = clausesOn<StacksBench>()({
   },
   'a write does not wait for what a durable watcher was behind with': {
     law: 'Only a watcher that had nothing left to do is waited for.',
-    look: 'who waits for durable watchers',
+    hint: 'which writes wait for durable watchers',
     async run(bench) {
       const first = await bench.process((s) => s.watch('o', 'a', () => undefined, { durable: 'w' }))
       await first.close()
@@ -288,7 +288,7 @@ export const durableClauses = clausesOn<StacksBench>()({
       await stacks.book<Any>('o', 'a').put({ id: '3' })
       assert.deepEqual(seen, [])
       open()
-      await until(() => seen.length === 3, 'the backlog is told')
+      await until(() => seen.length === 3, 'the backlog is delivered')
       assert.deepEqual(seen, ['1', '2', '3'])
       // Its process notes that nothing is left a moment after the last handler; from then on writes wait again.
       let writes = 3
@@ -304,8 +304,8 @@ export const durableClauses = clausesOn<StacksBench>()({
     },
   },
   'nothing waits for the transaction or the handler that called it': {
-    law: 'declare, seal and forgetWatcher inside a transaction, and close inside that or a handler, reject at once.',
-    look: 'InsideTransactionError',
+    law: 'declare, seal and forgetWatcher inside a transaction, and close inside that or a handler, reject immediately.',
+    hint: 'InsideTransactionError',
     async run(bench) {
       const codes: string[] = []
       const tryIn = async (where: string, ...runs: readonly (() => Promise<void>)[]): Promise<void> => {
@@ -345,9 +345,9 @@ export const durableClauses = clausesOn<StacksBench>()({
       assert.deepEqual(bench.warnings, [])
     },
   },
-  'several durable watchers each have a place of their own': {
-    law: 'Events stay until the last of them had them; one that is forgotten keeps nobody waiting.',
-    look: 'advance() and forget()',
+  'several durable watchers each have their own cursor': {
+    law: 'Events stay until the last watcher had them; a forgotten watcher holds nothing back.',
+    hint: 'advance() and forget()',
     async run(bench) {
       const both = await bench.process((s) => {
         s.watch('o', 'a', () => undefined, { durable: 'w1' })
@@ -375,7 +375,7 @@ export const durableClauses = clausesOn<StacksBench>()({
   },
   'ordinary and durable phase-2 watchers live side by side': {
     law: 'The ordinary ones come first; writes of either trigger the other.',
-    look: 'the order after a commit',
+    hint: 'the order after a commit',
     async run(bench) {
       const log: string[] = []
       const stacks = await bench.process((s) => {
@@ -400,7 +400,7 @@ export const durableClauses = clausesOn<StacksBench>()({
         )
       })
       await stacks.book<Any>('o', 'a').put({ id: '1' })
-      await until(() => log.length === 5, 'everything is told')
+      await until(() => log.length === 5, 'everything is delivered')
       assert.deepEqual(
         log.filter((line) => line.startsWith('ordinary')),
         ['ordinary 1', 'ordinary 2', 'ordinary from durable'],

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
-import type { Where } from '../../guild/stacks/query.js'
+import type { Where } from '../../guild/stacks/query/query.js'
 import { clausesOn } from '../conformance/clause.js'
 import { type Any, ids, rejectsWith, type StacksBench } from './bench.js'
 
 export const queryClauses = clausesOn<StacksBench>()({
-  'S19: absent and null': {
+  // S19
+  'absent and null': {
     law: 'IS NULL is true for both; != is false for both; IN [] and { or: [] } match nothing.',
-    look: 'how a filter treats absent fields',
+    hint: 'how a filter treats absent fields',
     async run(bench) {
       const book = (await bench.process()).book<Any>('o', 'a')
       for (const doc of [{ id: 'a', s: 'x' }, { id: 'b' }, { id: 'c', s: null }]) await book.put(doc)
@@ -25,9 +26,10 @@ export const queryClauses = clausesOn<StacksBench>()({
       assert.deepEqual(await found([]), ['a', 'b', 'c'])
     },
   },
-  'S20: a disjunction is sorted, cut and counted as one set': {
+  // S20
+  'a disjunction is sorted, cut and counted as one set': {
     law: 'Sorting and paging apply to the merged set; count counts each id once.',
-    look: 'the native or',
+    hint: 'the native or',
     async run(bench) {
       const book = (await bench.process()).book<Any>('o', 'a')
       const scores = { b: 10, c: 20, a: 30, d: 40 }
@@ -44,7 +46,7 @@ export const queryClauses = clausesOn<StacksBench>()({
   },
   'types do not mix: 1, "1" and true are three values': {
     law: 'Equality and ranges hold within a type only; booleans equal booleans only.',
-    look: 'how a field is compared',
+    hint: 'how a field is compared',
     async run(bench) {
       const book = (await bench.process()).book<Any>('o', 'a')
       const values = [1, '1', true, false, 0, '0', '', 'true', [1], { k: 1 }, 1.5, '1.5', 1e21, -1]
@@ -68,7 +70,7 @@ export const queryClauses = clausesOn<StacksBench>()({
   },
   'lists are sorted by type, then value, and by code point': {
     law: 'absent and null, numbers, strings by code point, false, true, arrays and objects; desc is the reverse; id asc ends it.',
-    look: 'order by',
+    hint: 'order by',
     async run(bench) {
       const book = (await bench.process()).book<Any>('o', 'a')
       const docs: Any[] = [
@@ -104,7 +106,7 @@ export const queryClauses = clausesOn<StacksBench>()({
   },
   'LIKE: % and _, ASCII letters in either case, everything else exactly': {
     law: 'No escape character; a newline is an ordinary character; only ASCII letters fold.',
-    look: 'like',
+    hint: 'like',
     async run(bench) {
       const book = (await bench.process()).book<Any>('o', 'a')
       const texts = {
@@ -136,7 +138,7 @@ export const queryClauses = clausesOn<StacksBench>()({
   },
   'dots reach into objects, never into lists': {
     law: 'a.b is the member b of the object a; a member that is named "a.b" is not reached; lists are not entered.',
-    look: 'paths',
+    hint: 'paths',
     async run(bench) {
       const book = (
         await bench.process(undefined, { books: { a: { indexes: ['a.b', ['x-y', 'a.b'], 'a.0'] } } })
@@ -157,7 +159,7 @@ export const queryClauses = clausesOn<StacksBench>()({
   },
   'long texts and many values are compared in full, with or without an index': {
     law: 'An index is an efficiency promise only, never a condition of correctness.',
-    look: 'what an index keeps of a long text',
+    hint: 'what an index keeps of a long text',
     async run(bench) {
       const book = (await bench.process(undefined, { books: { a: { indexes: ['t', ['t', 'u']] } } })).book<Any>(
         'o',
@@ -197,7 +199,7 @@ export const queryClauses = clausesOn<StacksBench>()({
   },
   'a query that means nothing is refused': {
     law: 'Unknown operators, values of the wrong type, an offset without a limit: StacksQueryError.',
-    look: 'parse-query.ts',
+    hint: 'parse-query.ts',
     async run(bench) {
       const book = (await bench.process()).book<Any>('o', 'a')
       const bad: unknown[] = [

@@ -5,7 +5,7 @@ import { AFTER, type Any, ids, record, rejectsWith, type StacksBench, turn } fro
 export const transactionClauses = clausesOn<StacksBench>()({
   'a transaction commits as a whole and returns its value': {
     law: 'What fn wrote is there when it resolves; its value is returned.',
-    look: 'commit',
+    hint: 'commit',
     async run(bench) {
       const stacks = await bench.process()
       const value = await stacks.transaction(async (tx) => {
@@ -19,7 +19,7 @@ export const transactionClauses = clausesOn<StacksBench>()({
   },
   'a rejected transaction leaves no trace': {
     law: 'No documents, no events, no phase-2 calls; the error is the one that was thrown.',
-    look: 'rollback',
+    hint: 'rollback',
     async run(bench) {
       let seen: unknown[] = []
       const stacks = await bench.process((s) => {
@@ -41,8 +41,8 @@ export const transactionClauses = clausesOn<StacksBench>()({
     },
   },
   'reads inside a transaction see its writes, those outside do not': {
-    law: 'get, find, list, count and or-queries read their own writes; nobody reads uncommitted data.',
-    look: 'isolation',
+    law: 'get, find, list, count and or-queries read their own writes; no other reader sees uncommitted data.',
+    hint: 'isolation',
     async run(bench) {
       const [stacks, other] = [await bench.process(), await bench.process()]
       const book = stacks.book<Any>('o', 'a')
@@ -78,7 +78,7 @@ export const transactionClauses = clausesOn<StacksBench>()({
   },
   'a nested transaction joins the outer one, and its failure undoes both': {
     law: 'The commit happens at the outermost level; one rollback undoes all, even if the failure is caught.',
-    look: 'joining and dooming',
+    hint: 'joining and dooming',
     async run(bench) {
       const stacks = await bench.process()
       const book = stacks.book<Any>('o', 'a')
@@ -100,7 +100,7 @@ export const transactionClauses = clausesOn<StacksBench>()({
   },
   'a phase-1 failure dooms the transaction even where it is caught': {
     law: 'Later operations reject with TransactionDoomedError, and the commit becomes a rollback.',
-    look: 'doom()',
+    hint: 'doom()',
     async run(bench) {
       const stacks = await bench.process((s) =>
         s.watch<Any>('o', 'a', (event) => {
@@ -123,7 +123,7 @@ export const transactionClauses = clausesOn<StacksBench>()({
   },
   'an operation that fails by itself and is caught does not undo the rest': {
     law: 'An absent document, a stale revision, a bad value or an unknown book are answers, not the end of the transaction.',
-    look: 'step()',
+    hint: 'step()',
     async run(bench) {
       const stacks = await bench.process()
       const book = stacks.book<Any>('o', 'a')
@@ -139,8 +139,8 @@ export const transactionClauses = clausesOn<StacksBench>()({
     },
   },
   'an operation that comes after its transaction ended is refused': {
-    law: 'It rejects with TransactionClosedError and never opens a transaction of its own.',
-    look: 'frames',
+    law: 'It rejects with TransactionClosedError and never opens its own transaction.',
+    hint: 'frames',
     async run(bench) {
       const stacks = await bench.process()
       const book = stacks.book<Any>('o', 'a')
@@ -168,7 +168,7 @@ export const transactionClauses = clausesOn<StacksBench>()({
   },
   'parallel operations inside a transaction run in the order of their calls': {
     law: 'Promise.all inside a transaction is queued; phase-1 handlers of one write end before the next begins.',
-    look: 'the queue of a frame',
+    hint: 'the queue of a frame',
     async run(bench) {
       const order: string[] = []
       const stacks = await bench.process((s) =>
@@ -194,9 +194,10 @@ export const transactionClauses = clausesOn<StacksBench>()({
       assert.deepEqual(await book.get('1'), { id: '1', again: true })
     },
   },
-  'S18: unrelated transactions never share anything': {
-    law: 'The first is held open, the second throws half-way: the first commits alone, and nobody saw either early.',
-    look: 'async-local scope',
+  // S18
+  'unrelated transactions never share anything': {
+    law: 'The first is held open, the second throws half-way: only the first commits, and no reader saw either early.',
+    hint: 'async-local scope',
     async run(bench) {
       const stacks = await bench.process()
       const book = stacks.book<Any>('o', 'a')
@@ -224,7 +225,7 @@ export const transactionClauses = clausesOn<StacksBench>()({
   },
   'read-modify-write in transactions loses no update': {
     law: 'Concurrent transactions of two processes behave as if they ran one after the other, or are refused as retryable.',
-    look: 'locks and isolation',
+    hint: 'locks and isolation',
     async run(bench) {
       const both = [await bench.process(), await bench.process()]
       await both[0]!.book<Any>('o', 'a').put({ id: 'n', n: 0 })
@@ -243,7 +244,7 @@ export const transactionClauses = clausesOn<StacksBench>()({
   },
   'single writes of one document from many processes all succeed': {
     law: 'A write outside of transactions is tried again by itself when it lost before any handler ran.',
-    look: 'single writes',
+    hint: 'single writes',
     async run(bench) {
       const both = [await bench.process(), await bench.process()]
       const puts = Array.from({ length: 20 }, (_, n) => both[n % 2]!.book<Any>('o', 'a').put({ id: 'x', n }))
@@ -253,7 +254,7 @@ export const transactionClauses = clausesOn<StacksBench>()({
   },
   'a read-only transaction is one snapshot and refuses writes': {
     law: 'Several reads see one state, whatever is committed meanwhile.',
-    look: 'snapshots',
+    hint: 'snapshots',
     async run(bench) {
       const stacks = await bench.process()
       const book = stacks.book<Any>('o', 'a')
@@ -277,7 +278,7 @@ export const transactionClauses = clausesOn<StacksBench>()({
   },
   'detached runs outside of the transaction': {
     law: 'Its reads see what is committed; its writes stay when the transaction is rolled back.',
-    look: 'detached()',
+    hint: 'detached()',
     async run(bench) {
       const stacks = await bench.process()
       const book = stacks.book<Any>('o', 'a')
@@ -296,7 +297,7 @@ export const transactionClauses = clausesOn<StacksBench>()({
   },
   'awaiting a detached write never hangs': {
     law: 'It succeeds where writers do not exclude each other, and is refused with DetachedDeadlockError where they do.',
-    look: 'Detachment',
+    hint: 'Detachment',
     async run(bench) {
       const stacks = await bench.process()
       const outcome = await stacks.transaction(async (tx) => {
@@ -315,9 +316,9 @@ export const transactionClauses = clausesOn<StacksBench>()({
       assert.equal(await stacks.book('o', 'b').count(), outcome === 'written' ? 1 : 0)
     },
   },
-  'a closed store refuses, after what was on its way is done': {
+  'a closed store refuses calls, after those under way are done': {
     law: 'close() waits for transactions on their way; then everything rejects with StacksClosedError. Twice is fine.',
-    look: 'close()',
+    hint: 'close()',
     async run(bench) {
       const stacks = await bench.process()
       const book = stacks.book<Any>('o', 'a')

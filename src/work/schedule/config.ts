@@ -7,58 +7,58 @@ import {
   optionsObject,
   stringOption,
 } from '../../core/options.js'
-import type { At, Ms } from '../../core/time.js'
-import { checkInstanceOptions } from '../resolve-item.js'
-import type { Work, WorkInstanceOptions } from '../work.js'
+import type { At, Ms } from '../../core/time/time.js'
+import type { Work, WorkInstanceOptions } from '../define/work.js'
+import { checkInstanceOptions } from '../enqueue/resolve-item.js'
+import { wallMatcher } from './cron-matcher.js'
 import { lastMatch, nextMatch } from './next-after.js'
-import { wallMatcher } from './wall-matcher.js'
 import { zoneOf } from './zone.js'
 
 /** One occurrence of a schedule. */
 export interface ScheduledFire {
   readonly name: string
-  /** When it was due, epoch ms: the same for whoever fires it, however late. */
+  /** When it was due, epoch ms: the same in whichever process fires it, however late. */
   readonly at: number
 }
 
 /** What `schedule` takes. Give either `cron` or `next`. */
 export interface ScheduleConfig {
-  /** Under this name a fleet agrees on when it fires next: every process that schedules it takes part. */
+  /** The name by which a fleet agrees on when it fires next: every process that schedules it takes part. */
   readonly name: string
   /** Five fields (minute, hour, day of month, month, day of week), or `@hourly`, `@daily`, … */
   readonly cron?: string
   /**
-   * When it is due next, given the time: epoch ms, a `Date`, or nothing to end it. At most once a second. One that
-   * does not answer within 25 seconds is reported, and asked again.
+   * Instead of `cron`: returns the next time as epoch ms or a `Date`; `undefined` ends the schedule. At most once a second. If it
+   * does not answer within 25 seconds, that is reported, and it is called again.
    */
   readonly next?: (now: number) => NextTime | Promise<NextTime>
   /**
-   * Called by one process of the fleet for each occurrence; the work that it returns is enqueued, exactly once. Work that is
-   * built in here gets its id from name and time. Be quick: what takes longer than a minute is no longer waited for.
+   * Called by one process of the fleet for each occurrence; the work that it returns is enqueued exactly once. Work that is built
+   * here gets its id from name and time. Be quick: after a minute the schedule goes on without waiting.
    */
   readonly run: (fire: ScheduledFire) => ScheduledWork | Promise<ScheduledWork>
   /** The time zone in which `cron` is read, an IANA name. Default: local time. */
   readonly tz?: string
   /** How the work is enqueued. */
   readonly options?: WorkInstanceOptions
-  /** What becomes of occurrences that nobody was there to fire. Default `'skip'`. */
+  /** What becomes of occurrences that were due while no process ran. Default `'skip'`. */
   readonly catchUp?: 'skip' | 'one' | 'all'
-  /** Spreads occurrences: each fires up to so many ms later, by an amount that its name and time decide. Default 0. */
+  /** Spreads occurrences: each fires up to so many ms later; its name and time decide how many. Default 0. */
   readonly jitter?: number
 }
 
 type NextTime = number | Date | null | undefined | void
 type ScheduledWork = Work | null | undefined | void
 
-/** A schedule with nothing left open. */
+/** A schedule with its defaults. */
 export interface Schedule {
   readonly name: string
-  /** How people and the fleet know its rule. */
+  /** Its rule as text, by which the fleet tells rules apart. */
   readonly spec: string
   readonly isCron: boolean
   /** The first occurrence after `at`; undefined: there is none. */
   next(at: At): Promise<At | undefined>
-  /** The last occurrence of those from `first` to `now`. */
+  /** The last occurrence from `first` to `now`. */
   last(first: At, now: At): At
   readonly run: ScheduleConfig['run']
   readonly options: WorkInstanceOptions | undefined
@@ -77,9 +77,8 @@ const NAMES = [
   'jitter',
 ] as const satisfies readonly (keyof ScheduleConfig)[]
 
-/** Bad input throws here, at the call, and nothing is scheduled. */
+/** Bad options throw here, at the call, and nothing is scheduled. */
 export function resolveSchedule(config: ScheduleConfig): Schedule {
-  // Given nothing at all, it is the name that is missing first.
   const given = optionsObject('schedule', config ?? {}, NAMES)
   const name = stringOption('schedule.name', given.name)
   if ((given.cron === undefined) === (given.next === undefined)) {
@@ -134,5 +133,5 @@ function byFunction(name: string, { next, tz }: ScheduleConfig): Rule {
   }
 }
 
-/** The end of time that a `Date` can tell: a schedule that is over stands there. */
+/** The last instant of a `Date`: the next time of a schedule that is over. */
 export const NEVER: At = 8_640_000_000_000_000

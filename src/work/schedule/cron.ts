@@ -1,7 +1,7 @@
 import { MillraceError } from '../../core/error.js'
-import { show } from '../../core/show.js'
+import { describeValue } from '../../core/text/describe-value.js'
 
-/** A cron expression, read: which values each of its fields matches. */
+/** A parsed cron expression: which values each of its fields matches. */
 export interface Cron {
   /** 0–59 */
   readonly minute: Set<number>
@@ -59,7 +59,7 @@ const NICKNAMES: Readonly<Record<string, string>> = {
 /**
  * Reads a cron expression of five fields: minute, hour, day of month, month, day of week. Each is `*`, a number, `a-b`, any of
  * these with `/step` (`a/step` begins at `a`), or a list of them. Months and days have names (`JAN`, `MON`), Sunday is 0 and 7;
- * `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly` stand for what they say.
+ * `@hourly`, `@daily`, `@weekly`, `@monthly` and `@yearly` are nicknames.
  * Throws a `CronError` that begins with `cron:`.
  *
  * @example
@@ -82,23 +82,16 @@ export function parseCron(expr: string): Cron {
 
 /** The texts of the five fields, with nicknames spelt out. */
 export function cronFields(expr: string): readonly [string, string, string, string, string] {
-  if (typeof expr !== 'string') throw new CronError(`expected a text of 5 fields, got ${show(expr)}`)
+  if (typeof expr !== 'string') throw new CronError(`expected a text of 5 fields, got ${describeValue(expr)}`)
   const trimmed = expr.trim()
   const spelt = trimmed.startsWith('@') ? NICKNAMES[trimmed.toLowerCase()] : trimmed
   if (spelt === undefined)
-    throw new CronError(`unknown nickname ${show(trimmed)}. Known: ${Object.keys(NICKNAMES).join(', ')}`, { expr })
+    throw new CronError(`unknown nickname ${describeValue(trimmed)}. Known: ${Object.keys(NICKNAMES).join(', ')}`, {
+      expr,
+    })
   const fields = spelt === '' ? [] : spelt.split(/\s+/)
-  const [minute, hour, dom, month, dow] = fields
-  if (
-    fields.length !== 5 ||
-    minute === undefined ||
-    hour === undefined ||
-    dom === undefined ||
-    month === undefined ||
-    dow === undefined
-  )
-    throw new CronError(`expected 5 fields, got ${fields.length} in "${expr}"`, { expr })
-  return [minute, hour, dom, month, dow]
+  if (fields.length !== 5) throw new CronError(`expected 5 fields, got ${fields.length} in "${expr}"`, { expr })
+  return fields as [string, string, string, string, string] // As just counted.
 }
 
 function valuesOf(field: Field, text: string, expr: string): Set<number> {

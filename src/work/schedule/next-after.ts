@@ -1,12 +1,12 @@
-import type { At, Ms } from '../../core/time.js'
+import type { At, Ms } from '../../core/time/time.js'
 import { CronError } from './cron.js'
-import { type WallMatcher, wallMatcher } from './wall-matcher.js'
+import { type WallMatcher, wallMatcher } from './cron-matcher.js'
 import { changeBetween, type Zone, zoneOf } from './zone.js'
 
 const DAY_MS: Ms = 86_400_000
-/** How far ahead a match is looked for. The longest wait for a 29 February is eight years, over 2100. */
+/** How far ahead to search for a match. The longest wait for a 29 February is eight years, across 2100. */
 const HORIZON_MS: Ms = 8 * 366 * DAY_MS
-/** The largest step back that clocks have made anywhere since there is UTC. */
+/** The largest step back that clocks have made anywhere since UTC exists. */
 const LARGEST_STEP_MS: Ms = 3 * 3_600_000
 
 /**
@@ -46,8 +46,8 @@ export function nextMatch(matcher: WallMatcher, zone: Zone, from: At): At | unde
 }
 
 /**
- * The last match up to `now`, given that `first` is one. Found by halving: a year of missed occurrences costs no more than some
- * forty looks, wherever in the year they are.
+ * The last match up to `now`, given that `first` is one. Found by bisection: a year of missed occurrences costs about forty
+ * steps.
  */
 export function lastMatch(matcher: WallMatcher, zone: Zone, first: At, now: At): At {
   let last = first
@@ -63,8 +63,8 @@ export function lastMatch(matcher: WallMatcher, zone: Zone, first: At, now: At):
 }
 
 /**
- * The reading after which matches are looked for: what the clocks show. Unless they are about to be set back to what they show
- * or have shown: then the next match may read earlier than now, and is looked for here.
+ * The local time after which to search: the current one. Unless clocks are about to be set back to a time that they have shown:
+ * then the next match may have an earlier local time than now, and is searched here.
  */
 function whereToBegin(matcher: WallMatcher, zone: Zone, from: At): { readonly at: At } | { readonly wall: At } {
   const before = zone(from)
@@ -79,13 +79,13 @@ function whereToBegin(matcher: WallMatcher, zone: Zone, from: At): { readonly at
     const second = matcher.nextWall(change + after - 1)
     if (second !== undefined && second < change + before) return { at: second - after }
   }
-  // What is no wildcard has had its turn in the first of the two passes.
+  // Without a wildcard, only the first of the two passes counts.
   return { wall: change + before - 1 }
 }
 
-/** When the clocks of the zone first show this reading after `from`, by the rules of {@link nextAfter}; undefined: not at all. */
+/** When the zone first has this local time after `from`, by the rules of {@link nextAfter}; undefined: never. */
 function instantOf(matcher: WallMatcher, zone: Zone, wall: At, from: At): At | undefined {
-  // Readings are within a day of the instant they stand for.
+  // A local time is within a day of its instant.
   const before = zone(wall - DAY_MS)
   const after = zone(wall + DAY_MS)
   if (before === after) return wall - before
@@ -93,7 +93,7 @@ function instantOf(matcher: WallMatcher, zone: Zone, wall: At, from: At): At | u
   const shown = [early, late].filter((at) => at + zone(at) === wall)
   if (shown.length === 0) {
     const gapMs = after - before
-    // With wildcard hours, what would have been this time reads `gapMs` later now, and is a match of its own.
+    // With wildcard hours, this moment has a local time `gapMs` later, which is a match itself.
     const comesAnyway = matcher.hasWildHour && matcher.matches(wall + gapMs)
     const change = changeBetween(zone, early, late)
     return comesAnyway || change <= from ? undefined : change

@@ -1,27 +1,28 @@
 import { MillraceError } from '../../core/error.js'
-import type { Ms } from '../../core/time.js'
-import type { Shared } from '../shared.js'
+import type { Ms } from '../../core/time/time.js'
+import { withTimeout } from '../../core/time/with-timeout.js'
+import type { EngineContext } from '../engine-context.js'
 import { resolveSchedule, type ScheduleConfig } from './config.js'
-import { ScheduleDesk } from './schedule-desk.js'
+import { ScheduleStore } from './schedule-store.js'
 import { Ticker } from './ticker.js'
 
 /** The schedules of one system. They go on whether or not it works, until it is stopped. */
 export class Schedules {
-  readonly #shared: Shared
+  readonly #context: EngineContext
   readonly #accepted: () => void
   readonly #tickers = new Set<Ticker>()
-  #desk: ScheduleDesk | undefined
+  #store: ScheduleStore | undefined
 
-  constructor(shared: Shared, accepted: () => void) {
-    this.#shared = shared
+  constructor(context: EngineContext, accepted: () => void) {
+    this.#context = context
     this.#accepted = accepted
   }
 
-  /** Begins a schedule. What it returns ends it in this process. */
+  /** Starts a schedule. The function that it returns ends it in this process. */
   add(config: ScheduleConfig): () => void {
     const schedule = resolveSchedule(config)
-    this.#desk ??= this.#openDesk()
-    const ticker = new Ticker(schedule, this.#desk)
+    this.#store ??= this.#openStore()
+    const ticker = new Ticker(schedule, this.#store)
     this.#tickers.add(ticker)
     ticker.on()
     return () => {
@@ -30,26 +31,21 @@ export class Schedules {
     }
   }
 
-  /** Lets those that were stopped go on. */
+  /** Starts those again that were stopped. */
   start(): void {
     for (const ticker of this.#tickers) ticker.on()
   }
 
-  /** Stops all of them. What is being fired is waited for, but not for long. */
+  /** Stops all of them, and waits a limited time for occurrences that are being fired. */
   async stop(drainMs: Ms): Promise<void> {
     const going = [...this.#tickers].map((ticker) => ticker.off())
-    let cancel: () => void = () => undefined
-    const late = new Promise<void>((resolve) => {
-      cancel = this.#shared.o.clock.after(drainMs, resolve)
-    })
-    await Promise.race([Promise.all(going), late])
-    cancel()
+    await withTimeout<unknown, void>(this.#context.o.clock, drainMs, Promise.all(going), () => undefined)
   }
 
-  #openDesk(): ScheduleDesk {
-    const { ledger } = this.#shared
+  #openStore(): ScheduleStore {
+    const { ledger } = this.#context
     if (ledger.schedules !== undefined)
-      return new ScheduleDesk(this.#shared, (names) => ledger.schedules!(names), this.#accepted)
+      return new ScheduleStore(this.#context, (names) => ledger.schedules!(names), this.#accepted)
     throw new MillraceError(
       'NOT_SUPPORTED',
       'This backend cannot schedule: its ledger has no schedules(names). Use another backend, or its plain ports.',

@@ -1,64 +1,65 @@
-import { systemClock } from '../../core/clock.js'
 import { MillraceError } from '../../core/error.js'
 import { mintingIds } from '../../core/ids.js'
-import type { At, Ms } from '../../core/time.js'
+import { doublingDelay } from '../../core/retry/backoff.js'
+import { systemClock } from '../../core/time/clock.js'
+import type { At, Ms } from '../../core/time/time.js'
+import { withTimeout } from '../../core/time/with-timeout.js'
 import { unreachable } from '../../core/unreachable.js'
 import type { ScheduleRecord } from '../../ports/ledger.js'
-import type { ResolvedItem } from '../resolve-item.js'
-import { RefusedError } from '../submitter.js'
+import { ItemRefusedError } from '../enqueue/enqueue.js'
+import type { ResolvedItem } from '../enqueue/resolve-item.js'
 import { NEVER, type Schedule } from './config.js'
-import { noLongerThan } from './no-longer-than.js'
 import { dueAt, idsOf, isMissed, isOthersTurn, turnAt } from './occurrence.js'
-import { type Made, refusal, type ScheduleDesk } from './schedule-desk.js'
+import { type Made, refusal, type ScheduleStore } from './schedule-store.js'
 
-/** How soon it looks again when another process is about to fire, or when something failed. */
+/** How soon it checks again when another process is about to fire, or after a failure. */
 const SOON_MS: Ms = 1_000
 const LONGEST_WAIT_MS: Ms = 15_000
-/** How long `next` and then `run` are waited for. Together less than a claim lasts, so that nobody else begins meanwhile. */
+/** How long to wait for `next` and then for `run`: together less than a claim lasts, so no other process starts meanwhile. */
 const NEXT_MS: Ms = 25_000
 const RUN_MS: Ms = 60_000
-/** The longest sleep. A machine may stand still without its timers noticing; then it is late by no more than this. */
+/** The longest sleep. A machine may be suspended without its timers noticing; then it is late by no more than this. */
 const LONGEST_SLEEP_MS: Ms = 60_000
 
-/** What `run` has made of an occurrence: kept until it is written, so that `run` is called once. */
+/** The work that `run` returned for an occurrence: kept until it is written, because `run` is called once. */
 interface Fired {
   readonly at: At
   readonly made: Made | undefined
 }
 
 /**
- * One schedule in one process. It sleeps until the time that the fleet has agreed on, and then is one of those who try to fire:
- * whoever claims the occurrence calls `run`, and moves the record on in the same step that enqueues the work. The others see that
- * it has moved; if it has not, because that one died, they try again.
+ * One schedule in one process. It sleeps until the stored time of the next occurrence, and then competes with the other processes:
+ * the one that claims the occurrence calls `run`, and moves the record on in the same step that enqueues the work. The others see
+ * that the record has moved; if it has not, because that process died, they try again.
  */
 export class Ticker {
   readonly #schedule: Schedule
-  readonly #desk: ScheduleDesk
+  readonly #store: ScheduleStore
   #isOn = false
-  /** It was told to stop. One that has come to its end is not on, but not off either. */
+  /** It was stopped. A schedule that has come to its end is neither on nor off. */
   #isOff = false
   #isFirst = true
   #cancelTimer: () => void = () => undefined
-  #looking: Promise<void> | undefined
+  #checking: Promise<void> | undefined
   /** When there is something to do, as far as it is known. */
   #wakeAt: At = 0
   /** When it went to sleep, by both clocks. */
   #slept = { wall: 0, monotonic: 0 }
-  /** The occurrence it has seen due, and whether it came too late for it. */
+  /** The occurrence that it has seen due, and whether that was missed. */
   #seen: { readonly at: At; wasMissed: boolean } | undefined
   #fired: Fired | undefined
-  /** The next occurrence by our own rule, as last agreed: those who have another rule may have put theirs in its place. */
+  /** The next occurrence by our rule, as last stored: a process with another rule may have replaced it. */
   #own: At | undefined
   #setbacks = 0
 
-  constructor(schedule: Schedule, desk: ScheduleDesk) {
-    const { clock } = desk.shared.o
+  constructor(schedule: Schedule, store: ScheduleStore) {
+    const { clock } = store.context.o
     const late = (): never => {
       throw tooSlow(schedule.name)
     }
-    // A `next` that never answers would end its schedule without a word.
-    this.#schedule = { ...schedule, next: (at) => noLongerThan(clock, NEXT_MS, schedule.next(at), late) }
-    this.#desk = desk
+    // A `next` that never answers would silently end its schedule.
+    this.#schedule = { ...schedule, next: (at) => withTimeout(clock, NEXT_MS, schedule.next(at), late) }
+    this.#store = store
   }
 
   on(): void {
@@ -70,68 +71,68 @@ export class Ticker {
     this.#sleep(0)
   }
 
-  /** Resolves when nothing of it goes on any more. */
+  /** Resolves when nothing of it runs any more. */
   off(): Promise<void> {
     this.#isOn = false
     this.#isOff = true
     this.#cancelTimer()
-    return this.#looking ?? Promise.resolve()
+    return this.#checking ?? Promise.resolve()
   }
 
   #sleep(ms: Ms): void {
     this.#cancelTimer()
-    if (!this.#isOn || this.#looking !== undefined) return
-    const { clock } = this.#desk.shared.o
-    // Timers that do not follow the clock they are used with cannot be slept on for long.
+    if (!this.#isOn || this.#checking !== undefined) return
+    const { clock } = this.#store.context.o
+    // The timers of a custom clock may not follow its time, so sleeps are short.
     const longest = clock.isReal === true && clock !== systemClock ? SOON_MS : LONGEST_SLEEP_MS
     this.#slept = { wall: clock.now(), monotonic: clock.monotonic() }
     this.#cancelTimer = clock.after(Math.min(Math.max(0, ms), longest), () => this.#wake())
   }
 
   #wake(): void {
-    if (!this.#isOn || this.#looking !== undefined) return
-    const { shared } = this.#desk
-    const left = this.#wakeAt - this.#desk.now()
+    if (!this.#isOn || this.#checking !== undefined) return
+    const { context } = this.#store
+    const left = this.#wakeAt - this.#store.now()
     const { wall, monotonic } = this.#slept
-    const hasStoodStill = Math.abs(shared.o.clock.now() - wall - (shared.o.clock.monotonic() - monotonic)) > SOON_MS
+    const hasStoodStill = Math.abs(context.o.clock.now() - wall - (context.o.clock.monotonic() - monotonic)) > SOON_MS
     if (left > 0 && !hasStoodStill) {
       this.#sleep(left)
       return
     }
     let wait: Ms | undefined = SOON_MS
-    this.#looking = this.#look()
+    this.#checking = this.#check()
       .then(
         (ms) => {
           wait = ms
         },
         (error) => {
-          shared.failed(error, 'queue')
+          context.failed(error, 'queue')
           wait = this.#setback()
         },
       )
       .finally(() => {
-        this.#looking = undefined
-        // It has come to its end, and may be started again.
+        this.#checking = undefined
+        // It has come to its end, and may be started again later.
         if (wait === undefined) this.#isOn = false
         else {
-          this.#wakeAt = this.#desk.now() + wait
+          this.#wakeAt = this.#store.now() + wait
           this.#sleep(wait)
         }
       })
   }
 
-  /** Waits longer each time, and no longer once something has moved. */
+  /** Waits longer each time, until something has moved. */
   #setback(): Ms {
     this.#setbacks += 1
     return setbackMs(this.#setbacks)
   }
 
-  /** Does what is to be done now. How long until there is something to do; undefined: never. */
-  async #look(): Promise<Ms | undefined> {
-    const { shared } = this.#desk
-    // The backend's time is the fleet's. It may have gone on while this process stood still.
-    if (shared.ledger.atomic) await shared.askTime()
-    const record = await this.#desk.record(this.#schedule.name)
+  /** Does what is due now. Returns how long until the next check; undefined: never. */
+  async #check(): Promise<Ms | undefined> {
+    const { context } = this.#store
+    // The backend's time is the fleet's. This process may have been suspended meanwhile.
+    if (context.ledger.atomic) await context.askTime()
+    const record = await this.#store.record(this.#schedule.name)
     if (record !== undefined && this.#isLeftToOthers(record)) return SOON_MS
     const isFirst = this.#isFirst
     const begun = await this.#begin(record, isFirst)
@@ -140,19 +141,19 @@ export class Ticker {
     return record === undefined ? SOON_MS : this.#follow(record)
   }
 
-  /** To take over a record of another rule just when it is due would cost its occurrence, so long as there is somebody to fire. */
+  /** Taking over a record of another rule just when it is due would skip its occurrence, which another process may fire. */
   #isLeftToOthers({ spec, nextAt }: ScheduleRecord): boolean {
     if (spec === this.#schedule.spec || nextAt === this.#own) return false
-    return isOthersTurn(nextAt, this.#desk.now())
+    return isOthersTurn(nextAt, this.#store.now())
   }
 
-  /** Writes the record if there is none that this schedule could follow. */
+  /** Writes the record if there is none that this schedule can follow. */
   async #begin(record: ScheduleRecord | undefined, isFirst: boolean): Promise<Ms | undefined | 'agreed'> {
     const { spec } = this.#schedule
     const isOver = record !== undefined && record.nextAt >= NEVER
     const isOwn = record !== undefined && record.spec === spec
     if (record !== undefined && !isOver && isOwn && !isFirst) return 'agreed'
-    const now = this.#desk.now()
+    const now = this.#store.now()
     const isInBoth = record?.nextAt === this.#own
     if (record !== undefined && !isOver && (isOwn || isInBoth) && record.nextAt <= now) return 'agreed'
     const displaced = record !== undefined && !isOver && !isOwn ? await this.#displaced(now) : undefined
@@ -160,34 +161,34 @@ export class Ticker {
     if (nextAt === undefined && (record === undefined || isOver)) return undefined
     if (record !== undefined && !isOver) {
       const { nextAt: agreed } = record
-      // Another rule, of an earlier or a later version of this program: each asserts its own when it begins, and when it would
-      // be due. The same rule, but code behind `next` that has changed: the earlier time counts.
+      // Another rule, of an earlier or a later version of this program: each version writes its own when it starts, and when it
+      // would be due. The same rule, but a `next` whose code has changed: the earlier time counts.
       const isEarlier = nextAt !== undefined && nextAt < agreed - SOON_MS
       const isOurs = isOwn ? isEarlier : nextAt !== agreed && (isFirst || isEarlier || agreed <= now)
       if (nextAt === agreed) this.#own = agreed
       if (!isOurs && displaced === undefined) return 'agreed'
     }
-    const result = await this.#desk.move(this.#schedule, record?.nextAt, nextAt ?? NEVER)
+    const result = await this.#store.move(this.#schedule, record?.nextAt, nextAt ?? NEVER)
     if (result.kind === 'failed') throw result.error
     if (result.kind === 'refused') throw refusal(result)
     if (result.kind !== 'applied') return this.#setback()
     this.#setbacks = 0
     this.#own = nextAt
     if (nextAt === undefined) return undefined
-    return Math.max(0, dueAt(this.#schedule, nextAt) - this.#desk.now())
+    return Math.max(0, dueAt(this.#schedule, nextAt) - this.#store.now())
   }
 
-  /** Our own occurrence that is due, where the record has come to speak of another rule's: unless somebody has fired it. */
+  /** Our occurrence that is due, where another rule has replaced the record: unless another process has fired it. */
   async #displaced(now: At): Promise<At | undefined> {
     const own = this.#own
     if (own === undefined || dueAt(this.#schedule, own) > now) return undefined
-    if (!isMissed(this.#schedule, own, now) && (await this.#desk.claim(this.#schedule.name, own))) return own
+    if (!isMissed(this.#schedule, own, now) && (await this.#store.claim(this.#schedule.name, own))) return own
     this.#own = undefined
     return undefined
   }
 
   async #follow({ nextAt: at, spec }: ScheduleRecord): Promise<Ms | undefined> {
-    const now = this.#desk.now()
+    const now = this.#store.now()
     if (spec === this.#schedule.spec) this.#own = at
     const left = dueAt(this.#schedule, at) - now
     if (left > 0) {
@@ -196,14 +197,14 @@ export class Ticker {
     }
     if (this.#seen?.at !== at) this.#seen = { at, wasMissed: isMissed(this.#schedule, at, now) }
     if (this.#fired?.at !== at) {
-      // Written after all, though nobody said so here.
-      if (this.#fired?.made !== undefined) this.#desk.ended(this.#fired.made)
+      // It was written after all, though the answer was lost.
+      if (this.#fired?.made !== undefined) this.#store.ended(this.#fired.made)
       this.#fired = undefined
     }
-    // Stopped meanwhile, and nothing has begun: it is left to the others.
+    // Stopped meanwhile, before `run` was called: it is left to other processes.
     if (!this.#isOn && this.#fired === undefined) return SOON_MS
-    if (!(await this.#desk.claim(this.#schedule.name, at))) {
-      // Somebody is at it. Should he die, it was begun in time, and is not missed.
+    if (!(await this.#store.claim(this.#schedule.name, at))) {
+      // Another process fires it. If that process dies, it was started in time, and is not missed.
       this.#seen.wasMissed = false
       return this.#setback()
     }
@@ -212,21 +213,21 @@ export class Ticker {
 
   async #fire(at: At, now: At, wasMissed: boolean): Promise<Ms | undefined> {
     const schedule = this.#schedule
-    // First of all, so that a failing `next` does not cost an occurrence: it is tried again with the same one.
+    // First, because a failing `next` must not cost an occurrence: the same one is tried again.
     const { fires, nextAt } = await turnAt(schedule, at, now, wasMissed)
     if (fires !== undefined) this.#fired ??= { at, made: await this.#run(fires) }
     const made = this.#fired?.made
     const item = made === undefined ? undefined : this.#item(made)
-    // It is reported once.
+    // The error is reported once.
     if (made !== undefined && item === undefined) this.#fired = { at, made: undefined }
-    let result = await this.#desk.move(schedule, at, nextAt ?? NEVER, item)
+    let result = await this.#store.move(schedule, at, nextAt ?? NEVER, item)
     if (result.kind === 'refused') {
-      // It can never be enqueued, and the schedule goes on without it.
+      // It can never be enqueued; the schedule goes on without it.
       const refused = refusal(result)
-      this.#desk.shared.failed(refused, 'queue')
-      if (made !== undefined) this.#desk.ended(made, refused)
+      this.#store.context.failed(refused, 'queue')
+      if (made !== undefined) this.#store.ended(made, refused)
       this.#fired = { at, made: undefined }
-      result = await this.#desk.move(schedule, at, nextAt ?? NEVER)
+      result = await this.#store.move(schedule, at, nextAt ?? NEVER)
     }
     switch (result.kind) {
       case 'failed':
@@ -234,68 +235,68 @@ export class Ticker {
       case 'refused':
         throw refusal(result)
       case 'applied':
-        if (this.#fired?.made !== undefined) this.#desk.ended(this.#fired.made)
+        if (this.#fired?.made !== undefined) this.#store.ended(this.#fired.made)
         this.#fired = undefined
         this.#setbacks = 0
         this.#own = nextAt
         if (nextAt === undefined) return undefined
-        return Math.max(0, dueAt(schedule, nextAt) - this.#desk.now())
+        return Math.max(0, dueAt(schedule, nextAt) - this.#store.now())
       case 'stale':
       case 'repeated':
       case 'conflict':
-        // Written by an earlier try whose answer was lost, or by another process. The record tells.
+        // Written by an earlier try whose answer was lost, or by another process: the record shows which.
         return this.#setback()
       default:
         return unreachable(result)
     }
   }
 
-  /** Asks the user what to enqueue. A failure is reported, and is the end of this occurrence alone. */
+  /** Calls `run`. A failure is reported, and ends only this occurrence. */
   async #run(at: At): Promise<Made | undefined> {
     const { name, run } = this.#schedule
-    const { shared } = this.#desk
+    const { context } = this.#store
     const asked = mintingIds(idsOf(name, at), () => run(Object.freeze({ name, at }))).then((work) =>
-      work === undefined || work === null ? undefined : this.#desk.made(work),
+      work === undefined || work === null ? undefined : this.#store.made(work),
     )
-    const told = asked.catch((error: unknown) => {
-      shared.failed(error, 'queue')
+    const returned = asked.catch((error: unknown) => {
+      context.failed(error, 'queue')
       return undefined
     })
-    const made = await noLongerThan(shared.o.clock, RUN_MS, told, () => 'late' as const)
+    const made = await withTimeout(context.o.clock, RUN_MS, returned, () => 'late' as const)
     if (made !== 'late') return made
-    // The next occurrence does not wait for it; what it returns is enqueued when it comes.
-    void told.then((late) => (late === undefined ? undefined : this.#enqueueLate(late)))
+    // The next occurrence does not wait for it; its work is enqueued when it comes.
+    void returned.then((late) => (late === undefined ? undefined : this.#enqueueLate(late)))
     return undefined
   }
 
-  /** Its record has moved on, and nobody else will enqueue it. Its id makes it harmless to try again, until this is off. */
+  /** Its record has moved on, so no other process will enqueue it. Its id makes it harmless to repeat this, until a stop. */
   async #enqueueLate(made: Made): Promise<void> {
-    const { shared } = this.#desk
+    const { context } = this.#store
     for (let setbacks = 1; ; setbacks += 1) {
       const item = this.#item(made)
       if (item === undefined) return
       try {
-        await this.#desk.enqueue(item)
-        this.#desk.ended(made)
+        await this.#store.enqueue(item)
+        this.#store.ended(made)
         return
       } catch (error) {
-        shared.failed(error, 'queue')
-        if (!(error instanceof RefusedError)) await shared.o.clock.sleep(setbackMs(setbacks))
-        if (error instanceof RefusedError || this.#isOff) {
-          this.#desk.ended(made, error)
+        context.failed(error, 'queue')
+        if (!(error instanceof ItemRefusedError)) await context.o.clock.sleep(setbackMs(setbacks))
+        if (error instanceof ItemRefusedError || this.#isOff) {
+          this.#store.ended(made, error)
           return
         }
       }
     }
   }
 
-  /** Undefined: it can never be enqueued. That is reported. */
+  /** Undefined: it can never be enqueued, which is reported. */
   #item(made: Made): ResolvedItem | undefined {
     try {
-      return this.#desk.item(made, this.#schedule.options)
+      return this.#store.item(made, this.#schedule.options)
     } catch (error) {
-      this.#desk.shared.failed(error, 'queue')
-      this.#desk.ended(made, error)
+      this.#store.context.failed(error, 'queue')
+      this.#store.ended(made, error)
       return undefined
     }
   }
@@ -303,13 +304,13 @@ export class Ticker {
 
 /** Longer each time, up to a quarter of a minute. */
 function setbackMs(setbacks: number): Ms {
-  return Math.min(LONGEST_WAIT_MS, SOON_MS * 2 ** (setbacks - 1))
+  return doublingDelay(setbacks - 1, { baseMs: SOON_MS, maxMs: LONGEST_WAIT_MS })
 }
 
 function tooSlow(name: string): MillraceError {
   return new MillraceError(
     'NEXT_TIMEOUT',
-    `schedule "${name}": next(now) did not answer within ${NEXT_MS} ms. It is asked again; answer sooner, from what is at hand.`,
+    `schedule "${name}": next(now) did not answer within ${NEXT_MS} ms. It is called again; answer faster.`,
     { facts: { name, ms: NEXT_MS } },
   )
 }

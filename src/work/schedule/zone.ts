@@ -1,15 +1,15 @@
 import { OptionError } from '../../core/options.js'
-import type { At, Ms } from '../../core/time.js'
+import type { At, Ms } from '../../core/time/time.js'
 
-/** How far the clocks of a place are ahead of UTC at an instant. */
+/** How far local time is ahead of UTC at an instant. */
 export type Zone = (at: At) => Ms
 
 const zones = new Map<string, Zone>()
 
-/** The place this process is in. Asked anew each time: `process.env.TZ` may be set while it runs. */
+/** The zone of this process. Not cached: `process.env.TZ` may change while it runs. */
 const localZone: Zone = (at) => -new Date(at).getTimezoneOffset() * 60_000
 
-/** The zone of this IANA name, or the local one. Throws when there is none of that name. */
+/** The zone of this IANA name, or the local one. Throws if there is no such zone. */
 export function zoneOf(tz: string | undefined, option = 'tz'): Zone {
   if (tz === undefined) return localZone
   const known = zones.get(tz)

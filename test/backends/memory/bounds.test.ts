@@ -1,19 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Books } from '../../../src/backends/memory/books.js'
-import { ITEM_BYTES } from '../../../src/backends/memory/bytes.js'
 import { memoryBackend } from '../../../src/backends/memory/index.js'
-import { KeySpace } from '../../../src/backends/memory/key-space.js'
+import { ITEM_BYTES } from '../../../src/backends/memory/items/bytes.js'
+import { ItemTable } from '../../../src/backends/memory/items/item-table.js'
 import { memoryLedger } from '../../../src/backends/memory/ledger.js'
-import { memoryPubSub } from '../../../src/backends/memory/pubsub.js'
-import { Queues } from '../../../src/backends/memory/queues.js'
-import { Signals } from '../../../src/backends/memory/signals.js'
+import { Notifier } from '../../../src/backends/memory/notify.js'
+import { Queues } from '../../../src/backends/memory/queue/queues.js'
 import { timeOf } from '../../../src/backends/memory/time.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { ledgerOn } from '../ledger-on.js'
 import { play } from '../ledger-player.js'
-import { type Step, step } from '../ledger-steps.js'
-import { anybody, claim, DAY, enqueue, envelope, finish, ids, park } from '../native.js'
+import { step } from '../ledger-steps.js'
+import { anybody, claim, DAY, deadLetter, enqueue, envelope, finish, ids } from '../native.js'
 
 const KB = 1_024
 const me = { id: 'w1', host: 'h', version: '1', types: [], queues: [] }
@@ -27,12 +25,12 @@ function opened(options: Parameters<typeof memoryBackend>[0] = {}) {
 /** An item whose input is so many bytes. */
 const heavy = (id: string, bytes: number) => enqueue(envelope(id, { input: 'x'.repeat(bytes) }))
 const erase = (id: string) =>
-  ({ guard: { by: 'status', id, in: ['pending', 'running'] }, effects: [{ do: 'erase', id }] }) as const
+  ({ guard: { by: 'status', id, in: ['pending', 'running'] }, effects: [{ do: 'delete', id }] }) as const
 
 describe('a memory backend that is full', () => {
   const bounds = { maxBytes: 10 * KB, maxItemBytes: 64 * KB }
 
-  it('refuses the enqueue that would go beyond it, alone, and says what to do', async () => {
+  it('refuses only the enqueue that would go beyond it, and says what to do', async () => {
     const { ledger } = opened(bounds)
     const results = await ledger.commit([heavy('a', 4 * KB), heavy('b', 5 * KB), heavy('c', 4 * KB)])
 
@@ -69,10 +67,10 @@ describe('a memory backend that is full', () => {
     const [a, b, c] = await claim(ledger)
     await ledger.extend([{ lease: c!.lease, running: true, progress: 'p'.repeat(5 * KB) }], 30_000, me)
     const child = heavy('child', 20 * KB)
-    const retry = { do: 'retryAt', id: 'c', attempt: 2, delayMs: 0, why: 'retry' } as const
+    const retry = { do: 'retry', id: 'c', attempt: 2, delayMs: 0, reason: 'retry' } as const
     const results = await ledger.commit([
       finish(a!, 'r'.repeat(20 * KB), child.effects),
-      park(b!, 'e'.repeat(4 * KB), DAY),
+      deadLetter(b!, 'e'.repeat(4 * KB), DAY),
       { guard: { by: 'lease', lease: c!.lease }, effects: [retry] },
       heavy('d', 1),
     ])
@@ -104,7 +102,7 @@ describe('a memory backend that is full', () => {
     backend.store.set('mine', 'y')
     expect(await ledger.commit([heavy('a', KB)])).toMatchObject([{ kind: 'applied' }])
     await ledger.commit([erase('a')])
-    for (const one of backend.queue.pop(5, 1000)) backend.queue.ack(one)
+    await claim(ledger)
     backend.store.delete('mine')
     const dead = backend.queue.deadQueue()
     for (const one of await dead.pop(5, 1000)) await dead.ack(one)
@@ -119,29 +117,22 @@ describe('a memory backend that is full', () => {
   })
 })
 
-/** A schedule is never over: its record is a text that stays. */
-const withoutSchedules = (one: Step): Step =>
-  one.do === 'commit' ? { ...one, deeds: one.deeds.filter((deed) => deed.do !== 'fire') } : one
-
 describe('the bytes of a memory backend', () => {
-  /** A ledger whose account can be looked at. */
+  /** A ledger whose account can be read. */
   function accounted(now: () => number) {
     const time = timeOf({ now }, 'test')
     const queues = new Queues(time, { file: undefined, maxDead: 5, onEvict: undefined })
-    const books = new Books()
-    const signals = new Signals(memoryPubSub())
-    const shelf = {
-      keys: new KeySpace(time, (key) => books.viewOf(key), queues.bytes),
+    const notifier = new Notifier()
+    const table = new ItemTable({
       queues,
-      signals,
+      notifier,
       bytes: queues.bytes,
       maxEnded: 500_000,
       keepEndedBytes: 1_000_000,
       maxBytes: 1_000_000_000,
-      settled: () => signals.flush(),
-    }
-    const book = books.open('work:', shelf)
-    return { book, ledger: memoryLedger(book, KB * KB, time), bytes: queues.bytes }
+      settled: () => notifier.flush(),
+    })
+    return { table, ledger: memoryLedger(table, KB * KB, time, () => undefined), bytes: queues.bytes }
   }
 
   it('are right after whatever happened, and none when nothing is left', async () => {
@@ -153,33 +144,33 @@ describe('the bytes of a memory backend', () => {
           made = accounted(() => now() + later)
           return made.ledger
         }
-        await play({ open }, steps.map(withoutSchedules))
-        const { ledger, bytes, book } = made!
+        await play({ open }, steps)
+        const { ledger, bytes, table } = made!
         const groups = ['g0', 'g1', 'g2', ...Array.from({ length: 12 }, (_, n) => `i${n}`)]
         const counted = { ...bytes }
         const everything = (await ledger.inspect!.list({ limit: 1000 })).items.map(
-          ({ envelope: { id } }) => book.known(id)!,
+          ({ envelope: { id } }) => table.known(id)!,
         )
-        for (const record of everything) book.weigh(record)
+        for (const record of everything) table.weigh(record)
         for (const id of groups) {
-          const group = book.loneItem(id, 0) === undefined ? book.knownGroup(id, 0) : undefined
-          if (group !== undefined) book.weigh(group)
+          const group = table.singleItem(id, 0) === undefined ? table.group(id, 0) : undefined
+          if (group !== undefined) table.weigh(group)
         }
         expect(counted).toEqual({ ...bytes })
         for (const { envelope: item } of (await ledger.inspect!.list({ limit: 1000 })).items) {
           const effects = [
-            { do: 'erase', id: item.id } as const,
-            { do: 'closeGroup', groupId: item.groupId, by: 1 } as const,
+            { do: 'delete', id: item.id } as const,
+            { do: 'leaveGroup', groupId: item.groupId, count: 1 } as const,
           ]
           await ledger.commit([{ guard: { by: 'status', id: item.id, in: ['pending', 'running'] }, effects }])
         }
-        // Groups that nobody ever closed have no end: what is left then is closed by hand.
+        // Groups that no item ever closed have no end: what is left then is closed by hand.
         for (const id of groups) {
           const open = (await ledger.groups([id]))[0]?.open ?? 0
-          if (open !== 0) await ledger.commit([anybody({ do: 'closeGroup', groupId: id, by: open })])
+          if (open !== 0) await ledger.commit([anybody({ do: 'leaveGroup', groupId: id, count: open })])
         }
         later = 60 * DAY
-        for (let round = 0; round < 20; round += 1) await ledger.claim({ from: [], leaseMs: 1, worker: 'w' })
+        for (let round = 0; round < 20; round += 1) await ledger.claim({ queues: [], leaseMs: 1, worker: 'w' })
         expect({ ...bytes }).toEqual({ stored: 0, ended: 0 })
       }),
       { numRuns: 60 },
@@ -197,12 +188,12 @@ describe('ended items beyond the bound of their bytes', () => {
     (await ledger.read(names)).flatMap((view) => view?.envelope.id ?? [])
   const names = ['a', 'b', 'c', 'd', 'e']
 
-  it('leave, the oldest first, and are told as removed', async () => {
+  it('leave, the oldest first, and are reported as removed', async () => {
     const { ledger } = opened(bounds)
     await run(ledger, names, 3 * KB)
 
     expect(await kept(ledger, names)).toEqual(['d', 'e'])
-    expect((await ledger.claim({ from: [], leaseMs: 1, worker: 'w' })).removed).toBe(3)
+    expect((await ledger.claim({ queues: [], leaseMs: 1, worker: 'w' })).removed).toBe(3)
     expect(await ledger.inspect!.counts()).toEqual([{ queue: 'default', type: 't', counts: { completed: 2 } }])
     expect((await ledger.groups(['g-a', 'g-e'])).map((group) => group?.open)).toEqual([undefined, 0])
   })
@@ -211,7 +202,7 @@ describe('ended items beyond the bound of their bytes', () => {
     const { ledger } = opened(bounds)
     await ledger.commit(names.map((id) => enqueue(envelope(id))))
     const [a, ...rest] = await claim(ledger)
-    await ledger.commit([park(a!, 'e'.repeat(3 * KB), 30 * DAY)])
+    await ledger.commit([deadLetter(a!, 'e'.repeat(3 * KB), 30 * DAY)])
     await ledger.commit(rest.map((item) => finish(item, 'r'.repeat(3 * KB))))
     expect(await kept(ledger, names)).toEqual(['d', 'e'])
   })
@@ -225,15 +216,15 @@ describe('ended items beyond the bound of their bytes', () => {
     expect((await ledger.read(['open']))[0]?.status).toBe('running')
   })
 
-  it('stay while somebody was told of their end and has not read it', async () => {
+  it('stay while a waiter was notified of their end and has not read it', async () => {
     const { ledger, clock } = opened(bounds)
-    const heard: string[] = []
-    ledger.onInbox('me', (what) => void heard.push(...what.ids))
+    const received: string[] = []
+    ledger.onInbox('me', (what) => void received.push(...what.itemIds))
     await ledger.commit([enqueue(envelope('awaited', { waiter: 'me' })), enqueue(envelope('watched'))])
-    await ledger.watch('me', { ids: ['watched'], groups: [] })
+    await ledger.watch('me', { itemIds: ['watched'], groupIds: [] })
     await ledger.commit((await claim(ledger)).map((item) => finish(item, 'r'.repeat(3 * KB))))
     await run(ledger, names, 3 * KB)
-    expect(heard.toSorted()).toEqual(['awaited', 'watched'])
+    expect(received.toSorted()).toEqual(['awaited', 'watched'])
 
     const read = await ledger.read(['awaited', 'watched'])
     expect(read.map((view) => view?.result?.length)).toEqual([3 * KB, 3 * KB])
@@ -243,16 +234,16 @@ describe('ended items beyond the bound of their bytes', () => {
     expect(await kept(ledger, ['awaited', 'watched', 'y', 'z'])).toEqual(['y', 'z'])
   })
 
-  it('stay no longer than a minute where who was told never comes', async () => {
+  it('stay no longer than a minute if the notified waiter never reads', async () => {
     const { ledger, clock } = opened(bounds)
     ledger.onInbox('me', () => undefined)
     await ledger.commit([enqueue(envelope('awaited', { waiter: 'me' }))])
     await ledger.commit((await claim(ledger)).map((item) => finish(item, 'r'.repeat(20 * KB))))
     await clock.advance(59_999)
-    await ledger.claim({ from: [], leaseMs: 1, worker: 'w' })
+    await ledger.claim({ queues: [], leaseMs: 1, worker: 'w' })
     expect((await ledger.inspect!.counts())[0]?.counts).toEqual({ completed: 1 })
     await clock.advance(1)
-    expect((await ledger.claim({ from: [], leaseMs: 1, worker: 'w' })).removed).toBe(1)
+    expect((await ledger.claim({ queues: [], leaseMs: 1, worker: 'w' })).removed).toBe(1)
     expect(await ledger.inspect!.counts()).toEqual([])
   })
 
@@ -262,18 +253,18 @@ describe('ended items beyond the bound of their bytes', () => {
     for (const groupId of groups) {
       await ledger.commit([1, 2].map((n) => enqueue(envelope(`${groupId} ${n}`, { groupId }))))
       const [first, second] = await claim(ledger)
-      const value = { do: 'contribute', groupId, value: 'v'.repeat(4 * KB), final: false } as const
+      const value = { do: 'setGroupValue', groupId, value: 'v'.repeat(4 * KB), final: false } as const
       await ledger.commit([finish(first!, '1', [value]), finish(second!, '1')])
     }
     const left = (await ledger.groups(groups)).map((group) => group?.value?.length)
     expect(left).toEqual([undefined, undefined, undefined, 4 * KB])
   })
 
-  it('take their dead letters along, which is heard', async () => {
+  it('take their dead letters along, which is reported', async () => {
     const evicted: string[] = []
     const { backend, ledger } = opened({ ...bounds, queue: { onEvict: ({ error }) => void evicted.push(error[0]!) } })
     await ledger.commit(names.map((id) => heavy(id, 3 * KB)))
-    for (const item of await claim(ledger)) await ledger.commit([park(item, item.lease.id, DAY)])
+    for (const item of await claim(ledger)) await ledger.commit([deadLetter(item, item.lease.id, DAY)])
     expect(evicted).toEqual(['a', 'b', 'c'])
     expect(backend.queue.dead.map(({ error }) => error)).toEqual(['d', 'e'])
   })

@@ -1,15 +1,12 @@
 import { describe, it } from 'vitest'
 import { type MemoryBackend, memoryBackend, memoryQueue, type QueueFsLike } from '../../../src/backends/memory/index.js'
-import type { Clock } from '../../../src/core/clock.js'
-import { NATIVE, type Owned } from '../../../src/ports/native.js'
+import type { Clock } from '../../../src/core/time/clock.js'
+import { NATIVE, type OwnedPorts } from '../../../src/ports/find-ledger.js'
 import type { Ports } from '../../../src/ports/ports.js'
-import {
-  describeBackend,
-  describeLedger,
-  describeQueue,
-  overPorts,
-  WEAKER_OVER_PLAIN_PORTS,
-} from '../../../src/testing/conformance/index.js'
+import { describeBackend, WEAKER_OVER_PLAIN_PORTS } from '../../../src/testing/conformance/describe-backend.js'
+import { describeLedger } from '../../../src/testing/conformance/describe-ledger.js'
+import { describeQueue } from '../../../src/testing/conformance/describe-ports.js'
+import { overPorts } from '../../../src/testing/conformance/plain-subject.js'
 
 const test = { describe, it }
 
@@ -48,10 +45,10 @@ describeBackend({
   open: (clock) => memoryBackend({ clock, queue: { file: 'queue', fs: journalInMemory() } }),
 })
 
-/** A backend whose native ledger nobody may open: what runs on it runs on its plain ports, or fails. */
+/** A backend whose native ledger cannot be opened: what runs on it runs on its plain ports, or fails. */
 function withoutItsLedger(clock: Clock): MemoryBackend {
   const backend = memoryBackend({ clock })
-  const owned = (backend.store as { [NATIVE]?: { -readonly [K in keyof Owned]: Owned[K] } })[NATIVE]
+  const owned = (backend.store as { [NATIVE]?: { -readonly [K in keyof OwnedPorts]: OwnedPorts[K] } })[NATIVE]
   if (owned === undefined) throw new Error('the memory backend has a native ledger')
   owned.open = () => {
     throw new Error('the native ledger was opened on the plain path')

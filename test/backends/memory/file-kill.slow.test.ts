@@ -44,7 +44,8 @@ function killedAfter(lines: number, file: string, mode: 'plain' | 'native'): Pro
 const numbers = (said: readonly string[], word: string) =>
   new Set(said.filter((line) => line.startsWith(`${word} `)).map((line) => Number(line.slice(2))))
 
-describe('S14 a process that is killed while it works on a file queue', () => {
+// S14
+describe('a process that is killed while it works on a file queue', () => {
   it.each([50, 700, 3_000])(
     'loses nothing that was accepted and nothing twice, killed after about %i lines',
     async (lines) => {
@@ -87,7 +88,8 @@ describe('S14 a process that is killed while it works on a file queue', () => {
 })
 
 describe('the default file system', () => {
-  it('S15 reopens a journal whose last 7 bytes are missing', () => {
+  // S15
+  it('reopens a journal whose last 7 bytes are missing', () => {
     const file = join(folder, 'q.queue')
     const queue = memoryQueue({ file })
     for (let n = 0; n < 100; n += 1) queue.push(`body ${n}`)
@@ -101,7 +103,7 @@ describe('the default file system', () => {
     expect(memoryQueue({ file }).size()).toBe(100)
   })
 
-  it('survives a power cut where it is told to, and reads text of any script', () => {
+  it('survives a power cut where the options ask for it, and reads text of any script', () => {
     const file = join(folder, 'new/q.queue')
     const queue = memoryQueue({ file, durability: 'power' })
     const texts = ['ascii', 'ü漢字🧵', '\u2028 \u0000 "quoted"\n', '\ud800 lone']
@@ -114,7 +116,7 @@ describe('the default file system', () => {
     ).toEqual(texts)
   })
 
-  it('writes everything anew when somebody deletes the file under its feet', () => {
+  it('writes everything anew when the file is deleted while it is open', () => {
     const file = join(folder, 'q.queue')
     const errors: unknown[] = []
     const queue = memoryQueue({ file, onError: (error) => errors.push(error) })
@@ -126,7 +128,7 @@ describe('the default file system', () => {
     expect(memoryQueue({ file }).size()).toBe(201)
   })
 
-  it('starts empty where another program has put something else, and keeps that beside', () => {
+  it('starts empty where another program has put something else, and keeps that file under another name', () => {
     const file = join(folder, 'q.queue')
     writeFileSync(file, 'precious notes')
     const queue = memoryQueue({ file })

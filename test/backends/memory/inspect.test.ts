@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { memoryBackend } from '../../../src/backends/memory/index.js'
-import type { ItemQuery, Ledger } from '../../../src/ports/ledger.js'
+import type { ItemQuery } from '../../../src/ports/inspect.js'
+import type { Ledger } from '../../../src/ports/ledger.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { ledgerOn } from '../ledger-on.js'
-import { anybody, claim, enqueue, envelope, finish, park } from '../native.js'
+import { anybody, claim, deadLetter, enqueue, envelope, finish } from '../native.js'
 
 function opened() {
   const clock = new FakeClock()
@@ -42,7 +43,7 @@ describe('a list', () => {
     expect((await page(ledger, { queue: 'bulk', type: 'x', limit: 1 })).ids).toEqual(['c'])
   })
 
-  it('looks at a bounded page when a filter has no index, and says where to go on', async () => {
+  it('reads a bounded page when a filter has no index, and says where to continue', async () => {
     const { ledger } = opened()
     for (let from = 0; from < 3000; from += 500) {
       await ledger.commit(
@@ -74,22 +75,22 @@ describe('a list', () => {
         was: { attempt: 1, startedAt: 1, endedAt: 2, worker: 'w', class: 'retryable', fingerprint },
       }) as const
     await ledger.commit([
-      { ...park(a!), effects: [failed('a', 'f1'), ...park(a!).effects] },
+      { ...deadLetter(a!), effects: [failed('a', 'f1'), ...deadLetter(a!).effects] },
       {
         guard: { by: 'lease', lease: b!.lease },
-        effects: [failed('b', 'f1'), { do: 'retryAt', id: 'b', attempt: 2, delayMs: 1000, why: 'retry' }],
+        effects: [failed('b', 'f1'), { do: 'retry', id: 'b', attempt: 2, delayMs: 1000, reason: 'retry' }],
       },
-      { ...park(c!), effects: [failed('c', 'f2'), ...park(c!).effects] },
+      { ...deadLetter(c!), effects: [failed('c', 'f2'), ...deadLetter(c!).effects] },
     ])
     expect((await page(ledger, { fingerprint: 'f1' })).ids).toEqual(['b', 'a'])
     expect((await page(ledger, { fingerprint: 'f1', state: 'dead' })).ids).toEqual(['a'])
     expect((await page(ledger, { class: 'retryable', state: 'dead' })).ids).toEqual(['c', 'a'])
     expect((await page(ledger, { tag: 'red', state: 'retrying' })).ids).toEqual(['b'])
     const guard = { by: 'status', id: 'a', in: ['dead'] } as const
-    await ledger.commit([{ guard, effects: [{ do: 'reopen', id: 'a', delayMs: 0 }] }])
+    await ledger.commit([{ guard, effects: [{ do: 'redrive', id: 'a', delayMs: 0 }] }])
     expect((await page(ledger, { class: 'retryable' })).ids).toEqual(['c'])
     expect((await page(ledger, { fingerprint: 'f1', state: 'waiting' })).ids).toEqual(['a'])
-    await ledger.commit([{ guard: { by: 'status', id: 'c', in: ['dead'] }, effects: [{ do: 'erase', id: 'c' }] }])
+    await ledger.commit([{ guard: { by: 'status', id: 'c', in: ['dead'] }, effects: [{ do: 'delete', id: 'c' }] }])
     expect((await page(ledger, { class: 'retryable' })).ids).toEqual([])
     expect((await page(ledger, { tag: 'red' })).ids).toEqual(['a', 'b'])
   })
@@ -106,7 +107,7 @@ describe('a list', () => {
 
   it('refuses a cursor that is none', async () => {
     const { ledger } = opened()
-    await expect(page(ledger, { cursor: 'x' })).rejects.toThrow(/"x" is not a cursor. Give back `next`/)
+    await expect(page(ledger, { cursor: 'x' })).rejects.toThrow(/"x" is not a cursor. Pass the `next`/)
   })
 })
 
@@ -118,7 +119,7 @@ describe('items that fall due in the same moment', () => {
       await ledger.commit(batch)
     }
     await clock.advance(1_000)
-    const ask = { from: [{ queue: 'default', max: 1_200 }], leaseMs: 1000, worker: 'w' }
+    const ask = { queues: [{ queue: 'default', max: 1_200 }], leaseMs: 1000, worker: 'w' }
     const replies: [number, boolean][] = []
     for (let n = 0; n < 3; n += 1) {
       const { items, more } = await ledger.claim(ask)
@@ -144,12 +145,12 @@ describe('a paused item', () => {
     expect((await page(ledger, { state: 'waiting' })).ids).toEqual(['a'])
   })
 
-  /** So many items that stand aside in a paused queue. */
-  async function aside(count: number, queue = 'default') {
+  /** So many items that are on hold in a paused queue. */
+  async function heldByPause(count: number, queue = 'default') {
     const clock = new FakeClock()
     const backend = memoryBackend({ clock })
     const ledger = ledgerOn(backend)
-    const ask = { from: [{ queue, max: 1 }], leaseMs: 1000, worker: 'w' }
+    const ask = { queues: [{ queue, max: 1 }], leaseMs: 1000, worker: 'w' }
     for (let n = 0; n < count; n += 500) {
       await ledger.commit(Array.from({ length: 500 }, (_, i) => enqueue(envelope(`${n + i}`), { queue })))
     }
@@ -159,20 +160,20 @@ describe('a paused item', () => {
   }
 
   it('gets its place back in steps when there are many: by the resume, and by the claims after it', async () => {
-    const { ledger, resume } = await aside(3_500)
+    const { ledger, resume } = await heldByPause(3_500)
     await ledger.commit([resume])
     const more: boolean[] = []
     const seen: string[] = []
     // Of another queue: it has nothing to hand out, and goes on freeing all the same.
-    const elsewhere = { from: [{ queue: 'bulk', max: 1 }], leaseMs: 1000, worker: 'w' }
+    const elsewhere = { queues: [{ queue: 'bulk', max: 1 }], leaseMs: 1000, worker: 'w' }
     for (let n = 0; n < 3; n += 1) more.push((await ledger.claim(elsewhere)).more)
     expect(more).toEqual([true, true, false])
     while (seen.length < 3_500) seen.push(...(await claim(ledger, 500)).map(({ lease }) => lease.id))
     expect(seen).toEqual(Array.from({ length: 3_500 }, (_, n) => String(n)))
   })
 
-  it('wakes those who serve its queue with every step', async () => {
-    const { ledger, resume } = await aside(2_500, 'bulk')
+  it('wakes the workers that serve its queue with every step', async () => {
+    const { ledger, resume } = await heldByPause(2_500, 'bulk')
     const woken: string[] = []
     ledger.onReady?.((queue) => woken.push(queue))
     await ledger.commit([resume])
@@ -182,15 +183,15 @@ describe('a paused item', () => {
     expect(woken).toEqual(['bulk', 'bulk', 'bulk'])
   })
 
-  it('does not look paused to whoever asks after the resume, however many there are', async () => {
-    const { ledger, resume } = await aside(2_500)
+  it('does not read as paused after the resume, however many there are', async () => {
+    const { ledger, resume } = await heldByPause(2_500)
     await ledger.commit([resume])
     expect((await ledger.read(['2499']))[0]?.hold).toBeUndefined()
     expect((await page(ledger, { state: 'blocked' })).ids).toEqual([])
   })
 
-  it('stays aside when it is paused again before its turn has come, and comes with the next resume', async () => {
-    const { ledger, resume, ask } = await aside(2_500)
+  it('stays on hold when it is paused again before its turn has come, and is freed by the next resume', async () => {
+    const { ledger, resume, ask } = await heldByPause(2_500)
     await ledger.commit([resume, anybody({ do: 'pause', what: 'queue', name: 'default' })])
     let reply = await ledger.claim(ask)
     while (reply.more) reply = await ledger.claim(ask)
@@ -201,21 +202,14 @@ describe('a paused item', () => {
     expect(seen.size).toBe(2_500)
   })
 
-  it('is freed by plain pops too', async () => {
-    const { backend, ledger, resume } = await aside(2_500)
-    await ledger.commit([resume])
-    const { queue } = backend
-    expect([queue.pop(2_500, 100), queue.pop(2_500, 100)].map(({ length }) => length)).toEqual([2_000, 500])
-  })
-
-  it('can be many more than a claim looks at', async () => {
+  it('can be many more than one claim reads', async () => {
     const { ledger } = opened()
     await ledger.commit([anybody({ do: 'pause', what: 'type', name: 't' })])
     for (let n = 0; n < 5; n += 1) {
       await ledger.commit(Array.from({ length: 500 }, (_, i) => enqueue(envelope(`${n}-${i}`))))
     }
     await ledger.commit([enqueue(envelope('other', { type: 'other' }))])
-    const ask = { from: [{ queue: 'default', max: 1 }], leaseMs: 1000, worker: 'w' }
+    const ask = { queues: [{ queue: 'default', max: 1 }], leaseMs: 1000, worker: 'w' }
     const seen: string[] = []
     let claims = 0
     for (let more = true; more; claims += 1) {
@@ -228,7 +222,7 @@ describe('a paused item', () => {
 })
 
 describe('workers', () => {
-  it('are forgotten an hour after they were last heard of', async () => {
+  it('are forgotten an hour after their last heartbeat', async () => {
     const { ledger, clock } = opened()
     const me = (id: string) => ({ id, host: 'h', version: '1', types: [], queues: [] })
     await ledger.extend([], 1000, me('a'))

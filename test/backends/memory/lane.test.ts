@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Fifo } from '../../../src/backends/memory/fifo.js'
-import { Lane, NO_SLOT } from '../../../src/backends/memory/lane.js'
+import { SlotList } from '../../../src/backends/memory/queue/slot-list.js'
+import { NO_SLOT, TimeList } from '../../../src/backends/memory/queue/time-list.js'
 
 interface Item {
   readonly n: number
@@ -10,7 +10,7 @@ interface Item {
 }
 
 const newLane = () =>
-  new Lane<Item>(
+  new TimeList<Item>(
     (a, b) => (a.rank === b.rank ? a.n < b.n : a.rank < b.rank),
     (item, slot) => {
       item.slot = slot
@@ -61,9 +61,9 @@ describe('a lane', () => {
 })
 
 describe('a first-in-first-out list', () => {
-  it('closes its gaps and tells the new positions', () => {
+  it('closes its gaps and reports the new positions', () => {
     const positions = new Map<number, number>()
-    const list = new Fifo<number>((item, position) => positions.set(item, position))
+    const list = new SlotList<number>((item, position) => positions.set(item, position))
     for (let n = 0; n < 1000; n += 1) positions.set(n, list.append(n))
     for (let n = 0; n < 1000; n += 1) if (n % 10 !== 0) list.remove(positions.get(n)!)
 
@@ -78,7 +78,7 @@ describe('a first-in-first-out list', () => {
     fc.assert(
       fc.property(fc.array(fc.boolean(), { maxLength: 200 }), fc.nat(220), (kept, from) => {
         const positions: number[] = []
-        const list = new Fifo<number>((item, position) => {
+        const list = new SlotList<number>((item, position) => {
           positions[item] = position
         })
         for (const n of kept.keys()) positions[n] = list.append(n)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { memoryBackend } from '../../../src/backends/memory/index.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { ledgerOn } from '../ledger-on.js'
-import { anybody, claim, DAY, enqueue, envelope, finish, ids, park } from '../native.js'
+import { anybody, claim, DAY, deadLetter, enqueue, envelope, finish, ids } from '../native.js'
 import { RecordingFs } from './recording-fs.js'
 
 const FILE = 'q.queue'
@@ -44,7 +44,7 @@ describe.each([
     expect(again.errors).toEqual([])
   })
 
-  it('knows pending items after a restart before anybody claims them', async () => {
+  it('knows pending items after a restart before any claim', async () => {
     const { ledger, restart } = onFile(modeOf)
     await ledger.commit([enqueue(envelope('a')), enqueue(envelope('b'), { delayMs: 60_000 })])
     const again = restart().ledger
@@ -55,7 +55,7 @@ describe.each([
     ])
     expect(await again.commit([enqueue(envelope('a'))])).toEqual([{ kind: 'repeated', id: 'a' }])
     const cancel = {
-      do: 'park',
+      do: 'deadLetter',
       id: 'a',
       ending: 'cancelled',
       class: 'unclassified',
@@ -110,7 +110,7 @@ describe.each([
     await ledger.commit([
       {
         guard: { by: 'lease', lease: a!.lease },
-        effects: [{ do: 'retryAt', id: 'a', attempt: 2, delayMs: 5000, why: 'retry' }],
+        effects: [{ do: 'retry', id: 'a', attempt: 2, delayMs: 5000, reason: 'retry' }],
       },
     ])
     const again = restart().ledger
@@ -123,21 +123,21 @@ describe.each([
   it('keeps dead letters, and the removal of one that is redriven', async () => {
     const { ledger, backend, restart } = onFile(modeOf)
     await ledger.commit([enqueue(envelope('a')), enqueue(envelope('b'))])
-    await ledger.commit((await claim(ledger)).map((item) => park(item, `Error: ${item.lease.id}`)))
+    await ledger.commit((await claim(ledger)).map((item) => deadLetter(item, `Error: ${item.lease.id}`)))
     expect(backend.queue.dead.map(({ error }) => error)).toEqual(['Error: a', 'Error: b'])
     const guard = { by: 'status', id: 'a', in: ['dead'] } as const
-    await ledger.commit([{ guard, effects: [{ do: 'reopen', id: 'a', delayMs: 0 }] }])
+    await ledger.commit([{ guard, effects: [{ do: 'redrive', id: 'a', delayMs: 0 }] }])
     const again = restart()
 
     expect(again.backend.queue.dead).toEqual([{ body: JSON.stringify(envelope('b')), error: 'Error: b' }])
     expect(ids(await claim(again.ledger))).toEqual(['a'])
   })
 
-  it('keeps gates with what they have heard, and frees their items after the restart', async () => {
+  it('keeps gates with the members they have counted, and frees their items after the restart', async () => {
     const { ledger, restart } = onFile(modeOf)
     const gate = (id: string, members: readonly string[]) =>
       enqueue(envelope(id), { delayMs: Number.POSITIVE_INFINITY, hold: { by: 'gate', key: `k-${id}` } }, [
-        { do: 'openGate', key: `k-${id}`, holds: id, members, need: members.length, of: 'success' },
+        { do: 'openGate', key: `k-${id}`, heldId: id, members, need: members.length, of: 'success' },
       ])
     await ledger.commit([
       enqueue(envelope('a')),
@@ -162,7 +162,7 @@ describe.each([
     const { ledger, restart } = onFile(modeOf)
     await ledger.commit([
       enqueue(envelope('a'), { delayMs: Number.POSITIVE_INFINITY, hold: { by: 'gate', key: 'k' } }, [
-        { do: 'openGate', key: 'k', holds: 'a', members: ['x'], need: 2, of: 'done' },
+        { do: 'openGate', key: 'k', heldId: 'a', members: ['x'], need: 2, of: 'done' },
       ]),
     ])
     expect((await claim(restart().ledger))[0]?.gate).toEqual({ met: false })
@@ -182,8 +182,8 @@ describe.each([
   it('raises the fence of an item over retries, redrives and restarts', async () => {
     const { ledger, restart } = onFile(modeOf)
     await ledger.commit([enqueue(envelope('a'))])
-    const retry = { do: 'retryAt', id: 'a', attempt: 2, delayMs: 0, why: 'retry' } as const
-    const reopen = { do: 'reopen', id: 'a', delayMs: 0 } as const
+    const retry = { do: 'retry', id: 'a', attempt: 2, delayMs: 0, reason: 'retry' } as const
+    const reopen = { do: 'redrive', id: 'a', delayMs: 0 } as const
     const fences: number[] = []
     const take = async (from = ledger) => {
       const [a] = await claim(from)
@@ -192,7 +192,7 @@ describe.each([
     }
     for (let n = 0; n < 3; n += 1)
       await ledger.commit([{ guard: { by: 'lease', lease: (await take()).lease }, effects: [retry] }])
-    await ledger.commit([park(await take())])
+    await ledger.commit([deadLetter(await take())])
     await ledger.commit([{ guard: { by: 'status', id: 'a', in: ['dead'] }, effects: [reopen] }])
     await take()
     await take(restart().ledger)
@@ -200,8 +200,8 @@ describe.each([
     expect(fences).toEqual([1, 2, 3, 4, 5, 6])
   })
 
-  it('owes nothing that keeps a process alive', async () => {
-    expect(onFile(modeOf).ledger.unfinished).toBeUndefined()
+  it('leaves nothing open that keeps a process alive', async () => {
+    expect(onFile(modeOf).ledger.openCount).toBeUndefined()
   })
 })
 
@@ -237,7 +237,7 @@ describe('a commit of a ledger whose queue is on a file', () => {
     const before = fs.files.get(FILE)!
     const [parent] = await claim(ledger)
     const claimed = fs.files.get(FILE)!
-    const children = ['c1', 'c2'].map((id) => ({ do: 'push', item: envelope(id), queue: id, delayMs: 0 }) as const)
+    const children = ['c1', 'c2'].map((id) => ({ do: 'enqueue', item: envelope(id), queue: id, delayMs: 0 }) as const)
     await ledger.commit([finish(parent!, undefined, children)])
     const after = fs.files.get(FILE)!
     expect([before.length < claimed.length, claimed.length < after.length]).toEqual([true, true])

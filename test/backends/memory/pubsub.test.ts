@@ -2,58 +2,60 @@ import { describe, expect, it } from 'vitest'
 import { memoryPubSub } from '../../../src/backends/memory/pubsub.js'
 
 describe('a subscriber', () => {
-  it('S08 hears what is published until it unsubscribes, however often it does that', () => {
+  // S08
+  it('receives what is published until it unsubscribes, however often it does that', () => {
     const { publish, subscribe } = memoryPubSub()
-    const heard: string[] = []
-    const unsubscribe = subscribe((message) => heard.push(message))
+    const received: string[] = []
+    const unsubscribe = subscribe((message) => received.push(message))
 
     publish('a')
     unsubscribe()
     unsubscribe()
     publish('b')
 
-    expect(heard).toEqual(['a'])
+    expect(received).toEqual(['a'])
   })
 
-  it('S09 W29 that throws stops neither the others nor the publisher', () => {
+  // S09 W29
+  it('that throws stops neither the others nor the publisher', () => {
     const pubsub = memoryPubSub()
-    const heard: string[] = []
+    const received: string[] = []
     pubsub.subscribe(() => {
       throw new Error('mine')
     })
-    pubsub.subscribe((message) => heard.push(message))
+    pubsub.subscribe((message) => received.push(message))
 
     expect(() => pubsub.publish('a')).not.toThrow()
-    expect(heard).toEqual(['a'])
+    expect(received).toEqual(['a'])
   })
 
-  it('that joins during a delivery hears only the next one, and one that leaves hears no more', () => {
+  it('that joins during a delivery receives only the next message, and one that leaves receives no more', () => {
     const pubsub = memoryPubSub()
-    const heard: string[] = []
+    const received: string[] = []
     pubsub.subscribe((message) => {
-      if (message === 'a') pubsub.subscribe((later) => heard.push(`late ${later}`))
+      if (message === 'a') pubsub.subscribe((later) => received.push(`late ${later}`))
       leave()
     })
-    const leave = pubsub.subscribe((message) => heard.push(`leaver ${message}`))
+    const leave = pubsub.subscribe((message) => received.push(`leaver ${message}`))
 
     pubsub.publish('a')
     pubsub.publish('b')
 
-    expect(heard).toEqual(['late b'])
+    expect(received).toEqual(['late b'])
   })
 
   it('may be subscribed twice and unsubscribed once', () => {
     const pubsub = memoryPubSub()
-    let heard = 0
-    const hear = () => {
-      heard += 1
+    let received = 0
+    const count = () => {
+      received += 1
     }
-    const unsubscribe = pubsub.subscribe(hear)
-    pubsub.subscribe(hear)
+    const unsubscribe = pubsub.subscribe(count)
+    pubsub.subscribe(count)
     unsubscribe()
     pubsub.publish('a')
 
-    expect(heard).toBe(1)
+    expect(received).toBe(1)
   })
 
   it('has to be a function', () => {

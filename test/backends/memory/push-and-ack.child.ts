@@ -1,8 +1,8 @@
-// Pushes and acks on a file queue until it is killed, and notes in a file of its own what has been accepted, line by line:
+// Pushes and acks on a file queue until it is killed, and notes in a separate file what has been accepted, line by line:
 // `p <n>` once a push has returned, `a <n>` once an ack has. Run by file-kill.slow.test.ts.
 import { openSync, writeSync } from 'node:fs'
 import { memoryBackend, memoryQueue } from '../../../src/backends/memory/index.js'
-import { ownedBy } from '../../../src/ports/native.js'
+import { ownedBy } from '../../../src/ports/find-ledger.js'
 
 const [file, notes, mode] = process.argv.slice(2)
 if (file === undefined || notes === undefined)
@@ -31,7 +31,7 @@ if (mode === 'plain') {
   for (let n = 0; ; n += 1) {
     // Ten items and no other number of them: a commit is on disk as a whole.
     const effects = Array.from({ length: 10 }, (_, i) => ({
-      do: 'push' as const,
+      do: 'enqueue' as const,
       item: {
         id: `${n}-${i}`,
         type: 't',

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { nodeQueueFs } from '../../../src/backends/memory/file/node-fs.js'
 import { type MemoryQueue, memoryQueue, type QueueFsLike } from '../../../src/backends/memory/index.js'
-import { nodeQueueFs } from '../../../src/backends/memory/node-fs.js'
 import type { PulledWork } from '../../../src/ports/ports.js'
 import { RecordingFs } from './recording-fs.js'
 
@@ -24,7 +24,8 @@ const MODES = [
 ] as const
 
 describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
-  it('S10 F3 creates the directory once, and delivers everything to a queue opened later', () => {
+  // S10
+  it('F3 creates the directory once, and delivers everything to a queue opened later', () => {
     const fs = new RecordingFs()
     const { queue } = fileQueue(modeOf(fs))
     queue.push('a')
@@ -41,7 +42,8 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     expect(fs.count('mkdir')).toBe(0)
   })
 
-  it('S12 F4 keeps the dead letters', () => {
+  // S12
+  it('F4 keeps the dead letters', () => {
     const fs = new RecordingFs()
     const { queue } = fileQueue(modeOf(fs))
     queue.push('bad')
@@ -65,7 +67,8 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     expect(fileQueue(modeOf(fs)).queue.dead).toEqual([{ body: 'b', error: 'x' }])
   })
 
-  it('S13 F4 starts empty on a file that makes no sense, and reports it once', () => {
+  // S13
+  it('F4 starts empty on a file that makes no sense, and reports it once', () => {
     for (const content of ['not json{', '5', '[]', 'null', 'millrace-queue 2\n']) {
       const fs = new RecordingFs()
       fs.files.set(FILE, content)
@@ -75,7 +78,8 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     }
   })
 
-  it('S13 F4 starts empty and without complaint on no file, on an empty one and on an object without the known fields', () => {
+  // S13
+  it('F4 starts empty and without complaint on no file, on an empty one and on an object without the known fields', () => {
     for (const content of [undefined, '', '{}', 'millrace-qu']) {
       const fs = new RecordingFs()
       if (content !== undefined) fs.files.set(FILE, content)
@@ -87,7 +91,8 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     }
   })
 
-  it('S13 F4 starts empty when the file cannot be read, and reports it once', () => {
+  // S13
+  it('F4 starts empty when the file cannot be read, and reports it once', () => {
     const fs = new RecordingFs()
     fs.failing = 'readFile'
     const { queue, errors } = fileQueue(modeOf(fs))
@@ -95,7 +100,8 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     expect([queue.size(), errors.length]).toEqual([0, 1])
   })
 
-  it('S13 F6 goes on in memory when a write fails, reports it once, and writes everything with the next change', () => {
+  // S13
+  it('F6 goes on in memory when a write fails, reports it once, and writes everything with the next change', () => {
     const fs = new RecordingFs()
     const { queue, errors } = fileQueue(modeOf(fs))
     queue.push('a')
@@ -113,7 +119,8 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     expect(fileQueue(modeOf(fs)).queue.size()).toBe(5)
   })
 
-  it('S13 F6 survives an observer that throws', () => {
+  // S13
+  it('F6 survives an observer that throws', () => {
     const fs = new RecordingFs()
     const queue = memoryQueue({
       file: FILE,
@@ -127,7 +134,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     expect(queue.size()).toBe(1)
   })
 
-  it('F5 delivers at once what was leased, with its delivery counted; delays and keys survive', () => {
+  it('F5 delivers immediately what was leased, with its delivery counted; delays and keys survive', () => {
     const fs = new RecordingFs()
     const { queue, clock } = fileQueue(modeOf(fs))
     queue.push('leased')
@@ -207,7 +214,8 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
 })
 
 describe('F2 with a file system of four methods', () => {
-  it('S11 each change is one write and one rename; whatever changes nothing writes nothing', () => {
+  // S11
+  it('each change is one write and one rename; whatever changes nothing writes nothing', () => {
     const fs = new RecordingFs()
     const { queue, clock } = fileQueue(fs.four())
     const writes = (act: () => void) => {
@@ -229,7 +237,7 @@ describe('F2 with a file system of four methods', () => {
     clock.now += 5
     pulled = queue.pop(9, 100)
     clock.now += 100
-    expect(writes(() => queue.pop(0, 100))).toEqual(once) // A reclaim alone is a change too.
+    expect(writes(() => queue.pop(0, 100))).toEqual(once) // A reclaim by itself is a change too.
     pulled = queue.pop(9, 100)
     expect(writes(() => queue.ack(pulled[0]!))).toEqual(once)
     expect(writes(() => queue.ack(pulled[0]!))).toEqual([])
@@ -256,7 +264,7 @@ describe('F8 with a file system that can append', () => {
     expect(fileQueue(fs.journal()).queue.size()).toBe(50)
   })
 
-  it('swaps in a short file when most of the journal is old news', () => {
+  it('swaps in a short file when most of the journal is outdated', () => {
     const fs = new RecordingFs()
     const { queue } = fileQueue(fs.journal())
     const body = 'x'.repeat(1000)
@@ -321,7 +329,8 @@ describe('F8 with a file system that can append', () => {
     expect(fs.files.get(FILE)!.length).toBeLessThan(1000)
   })
 
-  it('S15 ignores a torn last record without complaint, wherever the file was cut', () => {
+  // S15
+  it('ignores a torn last record without complaint, wherever the file was cut', () => {
     const fs = new RecordingFs()
     const { queue } = fileQueue(fs.journal())
     const sizes: [length: number, size: number][] = [[0, 0]]

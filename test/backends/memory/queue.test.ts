@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { memoryQueue } from '../../../src/backends/memory/queue.js'
+import { memoryQueue } from '../../../src/backends/memory/queue/memory-queue.js'
 import type { PulledWork } from '../../../src/ports/ports.js'
 
 function queueAt(start = 1000) {
@@ -11,7 +11,8 @@ const bodies = (pulled: readonly PulledWork[]) => pulled.map(({ body }) => body)
 const stale: PulledWork = { body: 'x', handle: 'nope', attempt: 1 }
 
 describe('a queue', () => {
-  it('S01 delivers a body once, and forgets it when it is acked', () => {
+  // S01
+  it('delivers a body once, and forgets it when it is acked', () => {
     const { queue } = queueAt()
     queue.push('a')
     const [pulled, ...more] = queue.pop(10, 1000)
@@ -23,7 +24,8 @@ describe('a queue', () => {
     expect(queue.size()).toBe(0)
   })
 
-  it('S02 keeps a body hidden while its lease is extended: the end moves to now + visibility', () => {
+  // S02
+  it('keeps a body hidden while its lease is extended: the end moves to now + visibility', () => {
     const { clock, queue } = queueAt()
     queue.push('a')
     const [pulled] = queue.pop(10, 100)
@@ -45,7 +47,8 @@ describe('a queue', () => {
     expect(bodies(queue.pop(1, 10))).toEqual(['a'])
   })
 
-  it('S03 hides a delayed body, and takes a key once while it is in the queue', () => {
+  // S03
+  it('hides a delayed body, and takes a key once while it is in the queue', () => {
     const { clock, queue } = queueAt()
     queue.push('a', { delay: 50 })
     expect(queue.pop(10, 1000)).toEqual([])
@@ -63,7 +66,8 @@ describe('a queue', () => {
     expect(queue.size()).toBe(2)
   })
 
-  it('S04 makes a failed body visible again after its delay, and counts deliveries', () => {
+  // S04
+  it('makes a failed body visible again after its delay, and counts deliveries', () => {
     const { clock, queue } = queueAt()
     queue.push('a')
     queue.fail(queue.pop(1, 1000)[0]!, 30)
@@ -75,7 +79,8 @@ describe('a queue', () => {
     expect(queue.pop(1, 1000)).toMatchObject([{ attempt: 3 }])
   })
 
-  it('S05 ignores a token that is not that of the current lease', () => {
+  // S05
+  it('ignores a token that is not that of the current lease', () => {
     const { clock, queue } = queueAt()
     queue.push('a')
     const [first] = queue.pop(1, 100)
@@ -210,7 +215,8 @@ describe('the machine clock being set', () => {
 })
 
 describe('dead letters', () => {
-  it('W14 are a live array, bounded, the oldest leaving first and being told', () => {
+  // W14
+  it('are a live array, bounded; the oldest leave first, and are reported', () => {
     const evicted: string[] = []
     const queue = memoryQueue({ maxDead: 2, onEvict: ({ body }) => evicted.push(body) })
     const { dead } = queue

@@ -10,7 +10,8 @@ function storeAt(start: number) {
 }
 
 describe('a key', () => {
-  it('S06 is set by exactly one setIfNotExists, and is free again once it has expired', () => {
+  // S06
+  it('is set by exactly one setIfNotExists, and is free again once it has expired', () => {
     const { clock, store } = storeAt(1000)
 
     expect(store.setIfNotExists('k', '1')).toBe(true)
@@ -24,7 +25,7 @@ describe('a key', () => {
     expect(store.setIfNotExists('t', '1', 100)).toBe(true)
   })
 
-  it('lives for ever with a ttl of 0, and gets a new expiry with every set', () => {
+  it('lives forever with a ttl of 0, and gets a new expiry with every set', () => {
     const { clock, store } = storeAt(0)
     store.set('forever', 'x', 0)
     store.set('k', 'a', 10)
@@ -36,7 +37,8 @@ describe('a key', () => {
     expect(store.get('k')).toBe('b')
   })
 
-  it('S07 counts up and down, and is gone after delete', () => {
+  // S07
+  it('counts up and down, and is gone after delete', () => {
     const { store } = storeAt(0)
 
     expect([store.increment('n', 1), store.increment('n', 1), store.increment('n', -1)]).toEqual([1, 2, 1])
@@ -146,10 +148,11 @@ describe('a store that is spread', () => {
   })
 })
 
-describe('keys that nobody reads again', () => {
-  it('W14 are removed by later writes, without a timer', () => {
+describe('keys that are never read again', () => {
+  // W14
+  it('are removed by later writes, without a timer', () => {
     let now = 0
-    const keys = new KeySpace(timeOf({ now: () => now }, 'test'), () => undefined)
+    const keys = new KeySpace(timeOf({ now: () => now }, 'test'))
     const store = storePort(keys)
     for (let n = 0; n < 10_000; n += 1) store.set(`old:${n}`, 'x', 100)
     now = 1_000
@@ -235,7 +238,7 @@ describe('options', () => {
     )
   })
 
-  it('refuse two clocks at once', () => {
+  it('refuse two clocks together', () => {
     const clock = { now: Date.now, monotonic: Date.now } as never
     expect(() => memoryStore({ now: Date.now, clock })).toThrow(
       /memoryStore.now must be left out when `clock` is given/,

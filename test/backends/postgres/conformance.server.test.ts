@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
-import { describeBackend } from '../../../src/testing/conformance/index.js'
+import { describeBackend } from '../../../src/testing/conformance/describe-backend.js'
 import { isResting, Schemas } from './schemas.js'
 
 let schemas: Schemas

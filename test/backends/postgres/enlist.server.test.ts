@@ -6,7 +6,7 @@ import pg from 'pg'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
-import { systemClock } from '../../../src/core/clock.js'
+import { systemClock } from '../../../src/core/time/clock.js'
 import { PostgresDriver } from '../../../src/drivers/postgres/index.js'
 import { createWork, defineWork, type WorkHandle } from '../../../src/index.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
@@ -95,7 +95,7 @@ describe.each(Object.entries(libraries))('a transaction of %s', (name, within) =
       const input = JSON.stringify(HARD)
       const results = await ledger.enlist!(tx).commit([enqueue(item(id('kept'), { input, tags: ['x'] }))])
       expect(results).toEqual([{ kind: 'applied', closed: [] }])
-      // Nobody sees it before.
+      // It is not visible before.
       expect(await ledger.read([id('kept')])).toEqual([undefined])
     })
     expect((await ledger.read([id('kept')]))[0]).toMatchObject({ status: 'pending', envelope: { tags: ['x'] } })
@@ -119,7 +119,7 @@ describe.each(Object.entries(libraries))('a transaction of %s', (name, within) =
   })
 })
 
-describe('what is no transaction', () => {
+describe('what is not a transaction', () => {
   it.each([
     ['nothing', () => undefined],
     ['a pool', () => pool],
@@ -132,11 +132,11 @@ describe('what is no transaction', () => {
     expect(() => ledger.enlist!(tx())).toThrow(expect.objectContaining({ code: 'BAD_TRANSACTION' }))
   })
 
-  it('a client of pg is refused before begin and after commit, and nothing is enqueued', async () => {
+  it('includes a client of pg before begin and after commit: nothing is enqueued', async () => {
     const client = await pool.connect()
     const commit = (id: string) => ledger.enlist!(client).commit([enqueue(item(id))])
     await expect(commit('too early')).rejects.toMatchObject({ code: 'BAD_TRANSACTION' })
-    // Nobody has to wait for a begin before asking for more.
+    // A caller need not await a begin before it sends more.
     void client.query('begin')
     expect(await commit('in time')).toEqual([{ kind: 'applied', closed: [] }])
     await client.query('commit')
@@ -212,7 +212,7 @@ describe('a wait for work that was enqueued within a transaction', () => {
   it('rejects with RESULT_EXPIRED when it was stored, ended and was removed', async () => {
     const clock = new FakeClock({ resting: isResting })
     const own = schemas.make({ clock })
-    const w = createWork({ backend: own, clock, work: [mail] as const, keepSuccess: 1_000 })
+    const w = createWork({ backend: own, clock, work: [mail] as const, keepCompleted: 1_000 })
     const producer = createWork({ backend: own, clock, work: [mail] as const, autoStart: false })
     const soon = async <T>(promise: Promise<T>): Promise<T> => {
       promise.catch(() => undefined)
@@ -256,7 +256,7 @@ describe('a pool all of whose connections are held by transactions', () => {
     await small.end()
   })
 
-  it('takes the password of such a pool along', async () => {
+  it('connects with the password of such a pool', async () => {
     const address = new URL(schemas.url)
     await pool.query("create role visitor login superuser password 'open sesame'")
     const small = new pg.Pool({

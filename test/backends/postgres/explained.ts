@@ -3,9 +3,9 @@ import { Schemas } from './schemas.js'
 
 export interface Explained {
   readonly schemas: Schemas
-  /** One connection whose server tells the plan of everything it runs. */
+  /** One connection whose server reports the plan of everything it runs. */
   readonly pool: pg.Pool
-  /** Those plans, nested statements included, each with the text of its statement. Empty it to look at what comes next. */
+  /** Those plans, nested statements included, each with the text of its statement. Empty it to see only what comes next. */
   readonly plans: string[]
   stop(): Promise<void>
 }

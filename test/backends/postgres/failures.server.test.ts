@@ -6,10 +6,10 @@ import type { Ledger } from '../../../src/ports/ledger.js'
 import type { Settlement } from '../../../src/ports/settlement.js'
 import { until } from '../../servers/wait.js'
 import { ledgerOn } from '../ledger-on.js'
-import { ask, enqueue, finish, item, park, retry } from '../settlements.js'
+import { ask, deadLetter, enqueue, finish, item, retry } from '../settlements.js'
 import { Schemas } from './schemas.js'
 
-/** A pool whose next answer to `isLost` gets lost on its way: the statement has happened, and nobody hears. */
+/** A pool whose next answer to `isLost` gets lost on its way: the statement has happened, and the caller does not learn of it. */
 function losing(url: string, isLost: (text: string) => boolean): pg.Pool & { lose: boolean } {
   class Losing extends pg.Client {
     override query(...given: unknown[]) {
@@ -59,7 +59,7 @@ describe('a ledger whose server or connection goes away', () => {
     pool.lose = true
     await expect(far.commit(settled)).rejects.toThrow('terminated')
     expect((await far.commit(settled)).map(({ kind }) => kind)).toEqual(['repeated', 'repeated'])
-    expect((await far.read(['warm', 'a'])).map((view) => view?.status)).toEqual(['success', 'pending'])
+    expect((await far.read(['warm', 'a'])).map((view) => view?.status)).toEqual(['completed', 'pending'])
     await schemas.close(other)
     await pool.end()
   })
@@ -91,13 +91,13 @@ describe('a ledger whose server or connection goes away', () => {
     expect((await ledger.commit(settled)).map(({ kind }) => kind)).toEqual(['applied', 'applied'])
   })
 
-  it('what was accepted is there after the server was killed, and listeners hear again', async () => {
-    const heard: string[] = []
-    ledger.onReady((queue) => void heard.push(queue))
+  it('what was accepted is there after the server was killed, and listeners are notified again', async () => {
+    const received: string[] = []
+    ledger.onReady((queue) => void received.push(queue))
     await ledger.commit([enqueue(item('kept'))])
     const { items } = await ledger.claim(ask(1))
     await schemas.server.restart('SIGKILL')
-    heard.length = 0
+    received.length = 0
 
     // Connections of the pool are dead, and one after the other is found out.
     await until(
@@ -111,11 +111,11 @@ describe('a ledger whose server or connection goes away', () => {
     )
     expect((await ledger.commit([finish(items[0]!)])).map(({ kind }) => kind)).toEqual(['applied'])
     await until(
-      () => 'nothing was heard after the restart',
+      () => 'no notification after the restart',
       15_000,
       async () => {
-        await ledger.commit([enqueue(item(`i${heard.length}`))]).catch(() => undefined)
-        return heard.includes('default')
+        await ledger.commit([enqueue(item(`i${received.length}`))]).catch(() => undefined)
+        return received.includes('default')
       },
     )
   })
@@ -165,33 +165,33 @@ describe('a connection that does not do', () => {
     await client.end()
   })
 
-  it('comes back to listen although whoever is told of its loss throws', async () => {
-    const told: unknown[] = []
+  it('comes back to listen even if onError throws when it is lost', async () => {
+    const reported: unknown[] = []
     const onError = (error: unknown) => {
-      told.push(error)
+      reported.push(error)
       throw new Error('a logger that fails')
     }
     const backend = await schemas.open({ connectionString: schemas.url, onError })
     const ledger = ledgerOn(backend)
-    const heard: string[] = []
-    ledger.onReady((queue) => void heard.push(queue))
+    const received: string[] = []
+    ledger.onReady((queue) => void received.push(queue))
     await ledger.commit([enqueue(item('first'))])
     const { rowCount } = await schemas.pool.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen%'",
     )
     expect(rowCount).toBe(1)
     await until(
-      () => 'the loss was never told',
+      () => 'the loss was never reported',
       5_000,
-      () => told.length > 0,
+      () => reported.length > 0,
     )
-    heard.length = 0
+    received.length = 0
     await until(
-      () => 'nothing was heard after the loss',
+      () => 'no notification after the loss',
       10_000,
       async () => {
         await ledger.commit([enqueue(item(`i${performance.now()}`))])
-        return heard.includes('default')
+        return received.includes('default')
       },
     )
     await schemas.close(backend)
@@ -255,7 +255,7 @@ describe('a backend on a schema', () => {
     await schemas.close(plain)
   })
 
-  it('refuses texts that PostgreSQL cannot store, each alone', async () => {
+  it('refuses texts that PostgreSQL cannot store, and nothing else of the batch', async () => {
     const backend = await schemas.open()
     const ledger = ledgerOn(backend)
     const results = await ledger.commit([
@@ -268,20 +268,20 @@ describe('a backend on a schema', () => {
     const codes = results.map((result) => (result.kind === 'refused' ? result.code : result.kind))
     expect(codes).toEqual(['applied', 'BAD_TEXT', 'BAD_TEXT', 'applied', 'BAD_NAME'])
     const [a] = (await ledger.claim(ask(1))).items
-    const park = {
-      do: 'park',
+    const deadLetter = {
+      do: 'deadLetter',
       id: 'a',
       ending: 'aborted',
       class: 'poison',
       error: 'bad \0 \ud800',
       keepMs: 1e6,
     } as const
-    await ledger.commit([{ guard: { by: 'lease', lease: a!.lease }, effects: [park] }])
+    await ledger.commit([{ guard: { by: 'lease', lease: a!.lease }, effects: [deadLetter] }])
     expect((await ledger.read(['a']))[0]?.error).toBe('bad \ufffd \ufffd')
     await schemas.close(backend)
   })
 
-  it('refuses guards that PostgreSQL cannot read, each alone', async () => {
+  it('refuses guards that PostgreSQL cannot read, and nothing else of the batch', async () => {
     const backend = await schemas.open()
     const ledger = ledgerOn(backend)
     const lease = { id: 'nul \0', queue: 'default', token: 't', fence: 1, until: 0 }
@@ -289,7 +289,7 @@ describe('a backend on a schema', () => {
       enqueue(item('a')),
       { guard: { by: 'lease', lease }, effects: [] },
       { guard: { by: 'lease', lease: { ...lease, id: 'a', token: 'nul \0' } }, effects: [] },
-      { guard: { by: 'fire', name: 'nul \0', at: undefined }, effects: [] },
+      { guard: { by: 'schedule', name: 'nul \0', at: undefined }, effects: [] },
       { guard: { by: 'status', id: 'half \ud800', in: ['pending'] }, effects: [] },
       enqueue(item('b')),
     ])
@@ -311,8 +311,11 @@ describe('a backend on a schema', () => {
     const codes = results.map((result) => (result.kind === 'refused' ? result.code : result.kind))
     expect(codes).toEqual([...Array(4).fill('BAD_TEXT'), 'applied'])
     const [e] = (await ledger.claim(ask(1))).items
-    await ledger.commit([park(e!)])
-    const redrive = { guard: { by: 'status', id: 'e', in: ['dead'] }, effects: [{ do: 'reopen', id: 'e', delayMs: 0 }] }
+    await ledger.commit([deadLetter(e!)])
+    const redrive = {
+      guard: { by: 'status', id: 'e', in: ['dead'] },
+      effects: [{ do: 'redrive', id: 'e', delayMs: 0 }],
+    }
     expect((await ledger.commit([redrive as Settlement]))[0]?.kind).toBe('applied')
     await schemas.close(backend)
   })
@@ -331,10 +334,10 @@ describe('a backend on a schema', () => {
       postgresBackend({ connectionString: schemas.url, schema, migrate, maxConnections: 1 })
     const ten = Array.from({ length: 10 }, () => open(true))
     await Promise.all(ten.map((backend, i) => ledgerOn(backend).commit([enqueue(item(`i${i}`))])))
-    const looking = open(false)
-    expect((await ledgerOn(looking).claim(ask(20))).items).toHaveLength(10)
+    const readOnly = open(false)
+    expect((await ledgerOn(readOnly).claim(ask(20))).items).toHaveLength(10)
     const missing = open(false, 'nothing here')
     await expect(missing.store.get('k')).rejects.toMatchObject({ code: 'SCHEMA_MISSING' })
-    await Promise.all([...ten, looking, missing].map((backend) => backend.close()))
+    await Promise.all([...ten, readOnly, missing].map((backend) => backend.close()))
   })
 })

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Connection } from '../../../src/backends/postgres/connection.js'
 import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
-import { storePort } from '../../../src/backends/postgres/store-port.js'
-import { systemClock } from '../../../src/core/clock.js'
+import { storePort } from '../../../src/backends/postgres/ports/store.js'
+import { systemClock } from '../../../src/core/time/clock.js'
 import { PostgresDriver } from '../../../src/drivers/postgres/index.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
 import type { Effect } from '../../../src/ports/settlement.js'
@@ -12,7 +12,7 @@ import { Schemas } from './schemas.js'
 
 const DAY = 86_400_000
 
-describe('what could grow for ever', () => {
+describe('what could grow forever', () => {
   let schemas: Schemas
   let backend: PostgresBackend
   let ledger: Ledger
@@ -57,15 +57,15 @@ describe('what could grow for ever', () => {
 
   it('of the audit log, the last ten thousand entries', async () => {
     await schemas.pool.query(
-      `insert into ${schemas.schemaOf(backend)}.audit_log (at, who, why, what) select n, 'w', '', '' from generate_series(1, 10500) n`,
+      `insert into ${schemas.schemaOf(backend)}.action_log (at, who, why, what) select n, 'w', '', '' from generate_series(1, 10500) n`,
     )
     await ledger.commit([{ guard: { by: 'none' }, effects: [{ do: 'log', who: 'ada', why: 'because', what: 'this' }] }])
 
-    expect(await rowsOf('audit_log')).toBe(10_000)
+    expect(await rowsOf('action_log')).toBe(10_000)
     expect(await ledger.inspect!.log(1)).toMatchObject([{ who: 'ada' }])
   })
 
-  it('what was given up, for thirty days', async () => {
+  it('of dead letters, those of the last thirty days', async () => {
     await backend.queue.deadLetter('first', 'boom')
     now += 29 * DAY
     await backend.queue.deadLetter('second', 'boom')
@@ -75,7 +75,7 @@ describe('what could grow for ever', () => {
     expect(await rowsOf('dead_letter')).toBe(2)
   })
 
-  it('expired keys go although no program writes sixty-four times', async () => {
+  it('expired keys are removed even where fewer than sixty-four writes happen', async () => {
     const driver = new PostgresDriver({
       pool: schemas.pool,
       prepare: true,

@@ -20,27 +20,33 @@ beforeAll(async () => {
 afterAll(() => explained?.stop())
 
 const straysOf = async (ledger: Ledger) =>
-  (await ledger.inspect!.strays!({ limit: 10 })).items.map(({ envelope }) => envelope.id).toSorted()
+  (await ledger.inspect!.stuckItems!({ limit: 10 })).items.map(({ envelope }) => envelope.id).toSorted()
 
 describe('what people ask of a heap of dead items', () => {
   it('loads no payload, and finds its rows by indexes', async () => {
     const backend = await schemas.open({ pool, now: () => START })
     const ledger = ledgerOn(backend)
     await fillWithDead(ledger, 3_000)
-    await schemas.pool.query(`vacuum analyze ${schemas.schemaOf(backend)}.finished`)
+    await schemas.pool.query(`vacuum analyze ${schemas.schemaOf(backend)}.ended_item`)
     plans.length = 0
     for (const put of Object.values(QUESTIONS)) await put(ledger)
 
     expect(plans.length).toBeGreaterThan(Object.keys(QUESTIONS).length)
     expect(plans.filter((plan) => /\binput\b/.test(plan))).toEqual([])
     const of = (text: string) => plans.filter((plan) => plan.includes(text)).join('\n')
-    for (const index of ['finished_list', 'finished_failed', 'finished_failures', 'finished_ended', 'item_stray'])
+    for (const index of [
+      'ended_item_list',
+      'ended_item_failed',
+      'ended_item_failures',
+      'ended_item_ended',
+      'item_stuck',
+    ])
       expect(
         plans.some((plan) => new RegExp(`(Index|Index Only) Scan.* ${index}\\b`).test(plan)),
         index,
       ).toBe(true)
-    expect(of('flow_after')).not.toMatch(/Seq Scan on (finished|item)\b/)
-    expect(of('failure_groups')).not.toMatch(/Seq Scan on (finished|item)\b/)
+    expect(of('throughput_after')).not.toMatch(/Seq Scan on (ended_item|item)\b/)
+    expect(of('failure_groups')).not.toMatch(/Seq Scan on (ended_item|item)\b/)
     await schemas.close(backend)
   })
 })
@@ -90,15 +96,15 @@ describe('a schema of the version before', () => {
     await run(MIGRATIONS[0]!.sql)
     await run("insert into {schema}.millrace_version values ('ledger', 1, 1, now())")
     await run("insert into {schema}.queue (name) values ('default')")
-    await run("insert into {schema}.home (queue, type) values (1, 't')")
-    await run(`insert into {schema}.finished (id, seq, home, state, priority, attempt, fence, lapses, crashes, queue_at, start_at,
-      end_at, gone_at, is_alone, group_final, group_version, ending, class, fingerprint, outcome)
+    await run("insert into {schema}.queue_type (queue, type) values (1, 't')")
+    await run(`insert into {schema}.ended_item (id, seq, queue_type, state, priority, attempt, fence, lapses, crashes, queue_at, start_at,
+      end_at, keep_until, is_single, group_final, group_version, ending, class, fingerprint, outcome)
       values ('d', 1, 1, 6, 0, 1, 1, 0, 0, 1, 1, ${START}, ${2 * START}, true, false, 0, 'exhausted', 'retryable', 'f', 'Error: x')`)
 
     const backend = postgresBackend({ connectionString: schemas.url, schema, now: () => START })
     const { inspect } = ledgerOn(backend)
     expect(await inspect!.failures!(10)).toMatchObject([{ fingerprint: 'f', dead: 1, sample: { id: 'd' } }])
-    expect(await inspect!.flow!(1_000)).toMatchObject([{ queue: 'default', type: 't', failed: 1 }])
+    expect(await inspect!.throughput!(1_000)).toMatchObject([{ queue: 'default', type: 't', failed: 1 }])
     const { rows } = await run('select version, min_reader from {schema}.millrace_version')
     expect(rows).toEqual([{ version: 2, min_reader: 1 }])
     await backend.close()

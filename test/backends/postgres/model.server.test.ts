@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, it } from 'vitest'
-import { foreignTo } from '../../../src/backends/postgres/enlisted.js'
+import { foreignTo } from '../../../src/backends/postgres/enlist.js'
 import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
+import { ownedBy } from '../../../src/ports/find-ledger.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
-import { ownedBy } from '../../../src/ports/native.js'
 import type { CommitResult, Settlement } from '../../../src/ports/settlement.js'
 import { play } from '../ledger-player.js'
 import { step } from '../ledger-steps.js'
@@ -18,8 +18,8 @@ beforeAll(async () => {
 })
 afterAll(() => schemas?.stop())
 
-/** The same ledger, whose commits end when what they told has been heard: the player looks at once. */
-function thatIsHeard(ledger: Ledger, backend: PostgresBackend): Ledger {
+/** The same ledger, whose commits end when their notifications have arrived: the player compares them right after. */
+function withNotificationsAwaited(ledger: Ledger, backend: PostgresBackend): Ledger {
   const channel = `millrace_${createHash('md5').update(schemas.schemaOf(backend)).digest('hex')}`
   let sent = 0
   return {
@@ -63,11 +63,11 @@ function thatEnlists(ledger: Ledger): Ledger {
     ...ledger,
     commit: async (batch) => {
       const results: CommitResult[] = []
-      // Ours waits until what listens here does hear; a user's transaction does not.
+      // Ours waits until the listeners here are connected; a user's transaction does not.
       await ledger.commit([])
       for (const settlement of batch) results.push(await one(settlement))
-      // Gates that it opened are looked at by the next claim, of whatever.
-      await ledger.claim({ from: [{ queue: 'of nothing', max: 1 }], leaseMs: 1, worker: 'nobody' })
+      // The next claim, of whatever queue, checks the gates that it opened.
+      await ledger.claim({ queues: [{ queue: 'of nothing', max: 1 }], leaseMs: 1, worker: 'nobody' })
       return results
     },
   }
@@ -88,7 +88,7 @@ describe('the PostgreSQL ledger played against its model', () => {
                 backend = schemas.make({ now })
                 const owned = ownedBy(backend, [])
                 if (!('open' in owned)) throw new Error('the backend has a native ledger')
-                return thatIsHeard(within(owned.open({ prefix: 'work:' })), backend)
+                return withNotificationsAwaited(within(owned.open({ prefix: 'work:' })), backend)
               },
             },
             steps,

@@ -2,15 +2,15 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
 import { createWork, defineWork, dependency } from '../../../src/index.js'
-import type { Claimed } from '../../../src/ports/item.js'
-import type { Ledger, Worker } from '../../../src/ports/ledger.js'
+import type { ClaimedItem } from '../../../src/ports/item.js'
+import type { Ledger, WorkerRecord } from '../../../src/ports/ledger.js'
 import type { Settlement } from '../../../src/ports/settlement.js'
 import { until } from '../../servers/wait.js'
 import { ledgerOn } from '../ledger-on.js'
-import { ask, enqueue, finish, gate, item, park, times } from '../settlements.js'
+import { ask, deadLetter, enqueue, finish, gate, item, times } from '../settlements.js'
 import { Schemas } from './schemas.js'
 
-const ME: Worker = { id: 'w1', host: 'h', version: '1', types: ['resize'], queues: ['default'] }
+const ME: WorkerRecord = { id: 'w1', host: 'h', version: '1', types: ['resize'], queues: ['default'] }
 
 let schemas: Schemas
 let backend: PostgresBackend
@@ -32,13 +32,13 @@ afterEach(async () => {
   await schemas.close(backend)
 })
 
-async function running(ids: readonly string[]): Promise<readonly Claimed[]> {
+async function running(ids: readonly string[]): Promise<readonly ClaimedItem[]> {
   await ledger.commit(ids.map((id) => enqueue(item(id))))
   const { items } = await ledger.claim(ask(ids.length))
   return ids.map((id) => items.find(({ lease }) => lease.id === id)!)
 }
 
-const beat = (items: readonly Claimed[]) =>
+const beat = (items: readonly ClaimedItem[]) =>
   ledger.extend(
     items.map(({ lease }) => ({ lease, running: true })),
     30_000,
@@ -76,7 +76,7 @@ async function quickest(call: () => Promise<unknown>): Promise<number> {
 }
 
 describe('a gate that is opened within a transaction of the user', () => {
-  it('holds up nothing while that is open: all rows that were there can still be locked', async () => {
+  it('blocks nothing while that is open: all rows that were there can still be locked', async () => {
     const [a, b] = await running(['a', 'b'])
     await ledger.commit([{ guard: { by: 'absent', id: 'other' }, effects: gate(item('other'), ['b']) }])
     await openInside(['a'])
@@ -87,14 +87,14 @@ describe('a gate that is opened within a transaction of the user', () => {
     const s = schemas.schemaOf(backend)
     const tables = [
       'item',
-      'finished',
+      'ended_item',
       'item_group',
       'gate',
       'gate_member',
-      'gate_look',
+      'gate_check',
       'group_share',
       'worker',
-      'home',
+      'queue_type',
     ]
     for (const table of tables) {
       const all = await rowsOf(table)
@@ -117,20 +117,20 @@ describe('a gate that is opened within a transaction of the user', () => {
     await user.query('commit')
 
     expect(await claimedGates()).toEqual([['held', { met: true }]])
-    expect(await rowsOf('gate_look')).toBe(0)
+    expect(await rowsOf('gate_check')).toBe(0)
   })
 
   it('opens after the commit, if the member settled while the transaction was open', async () => {
     const [a] = await running(['a'])
     await openInside(['a'])
     expect(await quickest(() => ledger.commit([finish(a!)]))).toBeLessThan(100)
-    expect((await ledger.read(['a']))[0]).toMatchObject({ status: 'success' })
+    expect((await ledger.read(['a']))[0]).toMatchObject({ status: 'completed' })
     await user.query('commit')
 
     expect(await claimedGates()).toEqual([['held', { met: true }]])
   })
 
-  it('opens when the member ends after the commit, looked at or not', async () => {
+  it('opens when the member ends after the commit, checked before or not', async () => {
     const [a, b] = await running(['a', 'b'])
     await openInside(['a'], 'first')
     await user.query('commit')
@@ -140,7 +140,7 @@ describe('a gate that is opened within a transaction of the user', () => {
     await openInside(['b'], 'second')
     await user.query('commit')
     expect(await claimedGates()).toEqual([])
-    expect(await rowsOf('gate_look')).toBe(0)
+    expect(await rowsOf('gate_check')).toBe(0)
     await ledger.commit([finish(b!)])
     expect(await claimedGates()).toEqual([['second', { met: true }]])
   })
@@ -149,11 +149,11 @@ describe('a gate that is opened within a transaction of the user', () => {
     const [a, b, c] = await running(['a', 'b', 'c'])
     await ledger.commit([finish(a!)])
     await openInside(['a', 'b', 'c'], 'two of three', 2)
-    await ledger.commit([park(b!)])
+    await ledger.commit([deadLetter(b!)])
     await user.query('commit')
     expect(await claimedGates()).toEqual([])
     expect(await ledger.inspect!.gate('gate two of three')).toMatchObject({ need: 1, waiting: ['c'] })
-    await ledger.commit([park(c!)])
+    await ledger.commit([deadLetter(c!)])
 
     expect(await claimedGates()).toEqual([['two of three', { met: false }]])
   })
@@ -164,7 +164,7 @@ describe('a gate that is opened within a transaction of the user', () => {
     await user.query('begin')
     const inside = ledger.enlist!(user)
     await inside.commit([gateOver(['a', 'new', 'later']), enqueue(item('new'))])
-    await ledger.commit([{ guard: { by: 'status', id: 'a', in: ['success'] }, effects: [{ do: 'erase', id: 'a' }] }])
+    await ledger.commit([{ guard: { by: 'status', id: 'a', in: ['completed'] }, effects: [{ do: 'delete', id: 'a' }] }])
     await user.query('commit')
     const done = async (id: string) => {
       const { items } = await ledger.claim(ask(1))
@@ -186,13 +186,13 @@ describe('a gate that is opened within a transaction of the user', () => {
     await openInside(['a'])
     await user.query('rollback')
 
-    for (const table of ['gate', 'gate_member', 'gate_look', 'group_share']) expect(await rowsOf(table)).toBe(0)
+    for (const table of ['gate', 'gate_member', 'gate_check', 'group_share']) expect(await rowsOf(table)).toBe(0)
     expect(await ledger.read(['held'])).toEqual([undefined])
     expect(await ledger.commit([finish(a!)])).toEqual([{ kind: 'applied', closed: [{ groupId: 'a' }] }])
     expect(await claimedGates()).toEqual([])
   })
 
-  it('is looked at again, soon, while another session holds a member, and no claim waits for that', async () => {
+  it('is checked again, soon, while another session holds a member, and no claim waits for that', async () => {
     const [a] = await running(['a'])
     await openInside(['a'])
     await ledger.commit([finish(a!)])
@@ -208,23 +208,23 @@ describe('a gate that is opened within a transaction of the user', () => {
     let reply = await ledger.claim(ask(9))
     expect(reply.items.map(({ lease }) => lease.id)).toEqual(['held'])
     for (let i = 0; i < 9; i += 1) reply = await ledger.claim(ask(9))
-    expect(reply.nextDueAt! - reply.at).toBeGreaterThan(0)
-    expect(reply.nextDueAt! - reply.at).toBeLessThanOrEqual(1_000)
-    expect(await rowsOf('gate_look')).toBe(1)
+    expect(reply.nextDueAt! - reply.now).toBeGreaterThan(0)
+    expect(reply.nextDueAt! - reply.now).toBeLessThanOrEqual(1_000)
+    expect(await rowsOf('gate_check')).toBe(1)
     await user.query('commit')
     await until(
-      () => 'the gate was not looked at again',
+      () => 'the gate was not checked again',
       5_000,
       async () => {
         await ledger.claim(ask(9))
-        return (await rowsOf('gate_look')) === 0
+        return (await rowsOf('gate_check')) === 0
       },
     )
     await ledger.commit([finish(b!)])
     expect(await claimedGates()).toEqual([['over b', { met: true }]])
   })
 
-  it('wakes those who serve its queue, in another process', async () => {
+  it('wakes the workers that serve its queue, in another process', async () => {
     const [a] = await running(['a'])
     const schema = schemas.schemaOf(backend).slice(1, -1).replaceAll('""', '"')
     const there = schemas.make({ schema, connectionString: schemas.url })
@@ -236,7 +236,7 @@ describe('a gate that is opened within a transaction of the user', () => {
     await ledger.commit([finish(a!)])
     await user.query('commit')
     await until(
-      () => 'the other process heard nothing',
+      () => 'the other process was not notified',
       5_000,
       () => woken.includes('default'),
     )
@@ -246,7 +246,7 @@ describe('a gate that is opened within a transaction of the user', () => {
     await there.close()
   })
 
-  it('refuses what is no addition, and adds the rest', async () => {
+  it('refuses changes to what exists, and adds the rest', async () => {
     const [a] = await running(['a'])
     await user.query('begin')
     const results = await ledger.enlist!(user).commit([finish(a!), enqueue(item('b'))])
@@ -320,7 +320,7 @@ describe('groups that a transaction of the user adds to', () => {
     expect(await rowsOf('group_share')).toBe(0)
   })
 
-  it('hold up nothing: a member settles while the transaction is open', async () => {
+  it('block nothing: a member settles while the transaction is open', async () => {
     await ledger.commit(['a', 'b'].map((id) => enqueue(item(id, { groupId: 'g' }))))
     const { items } = await ledger.claim(ask(2))
     await user.query('begin')
@@ -333,19 +333,19 @@ describe('groups that a transaction of the user adds to', () => {
     expect(await ledger.commit([finish(c!)])).toEqual([{ kind: 'applied', closed: [{ groupId: 'g' }] }])
   })
 
-  it('tell those who wait for their close', async () => {
-    const told: string[] = []
-    const leave = ledger.onInbox('me', ({ groups }) => told.push(...groups))
+  it('notify the waiters of their close', async () => {
+    const notified: string[] = []
+    const leave = ledger.onInbox('me', ({ groupIds }) => notified.push(...groupIds))
     await user.query('begin')
     await ledger.enlist!(user).commit([enqueue(item('a', { groupId: 'g' }))])
     await user.query('commit')
-    await ledger.watch('me', { ids: [], groups: ['g'] })
+    await ledger.watch('me', { itemIds: [], groupIds: ['g'] })
     const [a] = (await ledger.claim(ask(1))).items
     await ledger.commit([finish(a!)])
     await until(
-      () => 'the inbox heard nothing',
+      () => 'the inbox was not notified',
       5_000,
-      () => told.includes('g'),
+      () => notified.includes('g'),
     )
     leave()
   })
@@ -353,9 +353,11 @@ describe('groups that a transaction of the user adds to', () => {
   it('begin anew with an id that was used before', async () => {
     const [old] = await running(['a'])
     await ledger.commit([finish(old!)])
-    await ledger.commit([{ guard: { by: 'status', id: 'a', in: ['success'] }, effects: [{ do: 'erase', id: 'a' }] }])
+    await ledger.commit([{ guard: { by: 'status', id: 'a', in: ['completed'] }, effects: [{ do: 'delete', id: 'a' }] }])
     const [gone] = await running(['b'])
-    const effects = finish(gone!).effects.map((effect) => (effect.do === 'finish' ? { ...effect, keepMs: 0 } : effect))
+    const effects = finish(gone!).effects.map((effect) =>
+      effect.do === 'complete' ? { ...effect, keepMs: 0 } : effect,
+    )
     await ledger.commit([{ ...finish(gone!), effects }])
     await user.query('begin')
     const results = await ledger.enlist!(user).commit([enqueue(item('a')), enqueue(item('b'))])
@@ -366,12 +368,12 @@ describe('groups that a transaction of the user adds to', () => {
     expect(await ledger.commit(items.map((one) => finish(one)))).toMatchObject(
       ['a', 'b'].map((groupId) => ({ kind: 'applied', closed: [{ groupId }] })),
     )
-    expect((await ledger.read(['a', 'b'])).map((view) => view?.status)).toEqual(['success', 'success'])
+    expect((await ledger.read(['a', 'b'])).map((view) => view?.status)).toEqual(['completed', 'completed'])
   })
 })
 
 describe('a transaction of the user that sees an older state', () => {
-  it('may bring an id once more that has ended since, and that runs and ends as any other', async () => {
+  it('may enqueue again an id that has ended since, and it runs and ends like any other', async () => {
     await user.query('begin isolation level repeatable read')
     await user.query('select txid_current_snapshot()')
     const [x] = await running(['x'])
@@ -382,7 +384,7 @@ describe('a transaction of the user that sees an older state', () => {
     expect(result?.kind).toBe('applied')
     const [again] = (await ledger.claim(ask(9))).items
     expect(await ledger.commit([finish(again!, [], '"second"')])).toMatchObject([{ kind: 'applied' }])
-    expect((await ledger.read(['x']))[0]).toMatchObject({ status: 'success', result: '"second"' })
+    expect((await ledger.read(['x']))[0]).toMatchObject({ status: 'completed', result: '"second"' })
   })
 })
 
@@ -403,7 +405,7 @@ describe('a transaction of the user that stays open and holds a row', () => {
     expect(await ledger.commit([finish(items[1]!)])).toMatchObject([{ kind: 'applied' }])
   })
 
-  it('fails an enqueue of an id that it has enqueued itself, and none beside it', async () => {
+  it('fails an enqueue of the same id outside of it, and no other of the batch', async () => {
     await user.query('begin')
     await ledger.enlist!(user).commit([enqueue(item('same'))])
 
@@ -413,11 +415,11 @@ describe('a transaction of the user that stays open and holds a row', () => {
     expect(await ledger.commit([enqueue(item('same'))])).toEqual([{ kind: 'repeated', id: 'same' }])
   })
 
-  it('keeps no connection busy with those who wait for its item', async () => {
+  it('keeps no connection busy with waits for its item', async () => {
     await running(['a'])
     await lock('a')
     // As many as there are connections, and more.
-    await Promise.all(times(15, () => ledger.watch('inbox', { ids: ['a'], groups: [] })))
+    await Promise.all(times(15, () => ledger.watch('inbox', { itemIds: ['a'], groupIds: [] })))
 
     const { rows } = await schemas.pool.query("select from pg_stat_activity where wait_event_type = 'Lock'")
     expect(rows).toEqual([])
@@ -465,8 +467,8 @@ describe('ends of members and commits of users, at the same time in any order', 
   const soon = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
   /** Claims as two idle processes do, until the gate comes. Other items are finished. */
-  async function gateOf(held: string): Promise<Claimed['gate']> {
-    let found: Claimed | undefined
+  async function gateOf(held: string): Promise<ClaimedItem['gate']> {
+    let found: ClaimedItem | undefined
     const serve = async () => {
       const deadline = Date.now() + 10_000
       while (found === undefined) {
@@ -493,7 +495,7 @@ describe('ends of members and commits of users, at the same time in any order', 
       await openInside(ids, held)
       const end = async (i: number, ms: number) => {
         await soon(ms)
-        await ledger.commit([dies[i] ? park(members[i]!) : finish(members[i]!)])
+        await ledger.commit([dies[i] ? deadLetter(members[i]!) : finish(members[i]!)])
       }
       const commit = async (ms: number) => {
         await soon(ms)
@@ -504,13 +506,13 @@ describe('ends of members and commits of users, at the same time in any order', 
       await all
       expect([round, verdict]).toEqual([round, { met: !dies.includes(true) }])
     }
-    // A note may be left for a later look at a gate that has opened since.
+    // A note may be left for a later check of a gate that has opened since.
     await until(
       () => 'some note stays',
       5_000,
       async () => {
         await ledger.claim(ask(1))
-        return (await rowsOf('gate_look')) === 0
+        return (await rowsOf('gate_check')) === 0
       },
     )
     for (const table of ['gate', 'gate_member', 'group_share']) expect([table, await rowsOf(table)]).toEqual([table, 0])

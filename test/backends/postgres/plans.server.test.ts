@@ -2,7 +2,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
 import type { Settlement } from '../../../src/ports/settlement.js'
 import { ledgerOn } from '../ledger-on.js'
-import { ask, children, contribute, enqueue, finish, gate, item, park, retry, START, times } from '../settlements.js'
+import {
+  ask,
+  children,
+  contribute,
+  deadLetter,
+  enqueue,
+  finish,
+  gate,
+  item,
+  retry,
+  START,
+  times,
+} from '../settlements.js'
 import { type Explained, startExplained } from './explained.js'
 
 let explained: Explained
@@ -25,7 +37,7 @@ async function work(backend: PostgresBackend, prefix: string): Promise<void> {
   await ledger.commit(late)
   const { items: expired } = await ledger.claim(ask(9, { rooms: [{ types: ['none'], max: 9 }] }))
   expect(expired.map(({ lease }) => lease.id)).toEqual([id('late'), id('odd')])
-  await ledger.commit(expired.map((claimed) => park(claimed)))
+  await ledger.commit(expired.map((claimed) => deadLetter(claimed)))
   await ledger.commit([...times(6, (i) => enqueue(item(id(`i${i}`)))), enqueue(item(id('later')), { delayMs: 60_000 })])
   const { items } = await ledger.claim(ask(6))
   const [a, b, c, d, e] = items
@@ -33,7 +45,7 @@ async function work(backend: PostgresBackend, prefix: string): Promise<void> {
   await ledger.extend(held, 30_000, { id: 'w1', host: 'h', version: '1', types: ['t'], queues: ['default'] })
   await ledger.commit([
     finish(a!, [contribute(a!.envelope.groupId, '1')], '"ok"'),
-    park(b!),
+    deadLetter(b!),
     retry(c!, 1_000),
     finish(d!, [...children(d!, [item(id('child'))]), ...gate(item(id('held')), [id('child'), e!.lease.id])]),
     finish(e!, [contribute(id('shared'), '1', false, 0)]),
@@ -61,7 +73,7 @@ async function work(backend: PostgresBackend, prefix: string): Promise<void> {
   }
   await ledger.read(items.map(({ lease }) => lease.id))
   await ledger.groups(items.map(({ envelope }) => envelope.groupId))
-  await ledger.watch('me', { ids: [id('later')], groups: [id('later')] })
+  await ledger.watch('me', { itemIds: [id('later')], groupIds: [id('later')] })
   for (const state of ['waiting', 'completed', 'dead'] as const) {
     await ledger.inspect!.list({ state, limit: 10 })
     await ledger.inspect!.list({ state, type: 'resize', limit: 10 })
@@ -77,13 +89,13 @@ async function work(backend: PostgresBackend, prefix: string): Promise<void> {
 /** Tables that grow with the work; names of queues, pauses and schedules are few, and read whole at times. */
 const LARGE = [
   'item',
-  'finished',
+  'ended_item',
   'item_tag',
   'item_watcher',
   'item_group',
   'gate',
   'gate_member',
-  'gate_look',
+  'gate_check',
   'group_share',
   'message',
   'store',
@@ -96,13 +108,13 @@ function seqScans(): string[] {
 }
 
 describe('the plans of what runs all the time', () => {
-  it('use indexes alone, made on empty tables and on large ones with statistics', async () => {
+  it('use only indexes, made on empty tables and on large ones with statistics', async () => {
     const backend = await schemas.open({ pool, now: () => START })
     plans.length = 0
     await work(backend, 'empty')
     expect(plans.length).toBeGreaterThan(30)
     expect(plans.some((plan) => plan.includes('item_ready'))).toBe(true)
-    for (const name of ['gate_look', 'group_share_group', 'gate_member_gate']) {
+    for (const name of ['gate_check', 'group_share_group', 'gate_member_gate']) {
       expect(plans.some((plan) => plan.includes(`Index Scan using ${name}`) || plan.includes(`on ${name}`))).toBe(true)
     }
     expect(seqScans()).toEqual([])
@@ -126,8 +138,8 @@ describe('the plans of what runs all the time', () => {
     await work(backend, 'large')
     expect(seqScans()).toEqual([])
     const index = (name: string) => plans.some((plan) => plan.includes(name))
-    const wanted = ['item_ready', 'item_pkey', 'finished_pkey', 'item_list', 'finished_list']
-    expect([...wanted, 'item_expiring', 'item_grouped', 'finished_grouped'].filter((n) => !index(n))).toEqual([])
+    const wanted = ['item_ready', 'item_pkey', 'ended_item_pkey', 'item_list', 'ended_item_list']
+    expect([...wanted, 'item_expiring', 'item_grouped', 'ended_item_grouped'].filter((n) => !index(n))).toEqual([])
     // Thousands have come and ended since.
     expect(await inGroup()).toEqual(['empty-child', 'empty-guest', 'empty-i3'])
     await schemas.close(backend)
@@ -179,12 +191,12 @@ describe('a queue that was empty when it was vacuumed', () => {
   })
 })
 
-describe('a hundred settlements at once', () => {
+describe('a hundred settlements in one batch', () => {
   it('are one statement, and the claim of a hundred is another', async () => {
     const backend = await schemas.open({ pool, now: () => START })
     const ledger = ledgerOn(backend)
     await ledger.commit([enqueue(item('first'))])
-    // Nested statements are told too; those of the client are the calls of our functions.
+    // Nested statements are logged too; those of the client are the calls of our functions.
     const sent = () =>
       plans.filter((plan) => /Query Text: select .*(commit_batch|claim_ready)\(\$1/s.test(plan.slice(0, 200))).length
     plans.length = 0

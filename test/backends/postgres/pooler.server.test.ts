@@ -76,12 +76,12 @@ logfile = ${join(dir, 'log')}
     await schemas?.stop()
   })
 
-  it('everything works; that notifications do not arrive is said once', async () => {
+  it('everything works; that notifications do not arrive is reported once', async () => {
     const errors: unknown[] = []
     const backend = postgresBackend({ connectionString: url, schema: 'pooled', onError: (e) => void errors.push(e) })
     const ledger = ledgerOn(backend)
     const leave = ledger.onReady(() => undefined)
-    // Many at once, so that statements meet connections that have not heard of them.
+    // Many at the same time, so that statements meet connections that do not know them.
     await Promise.all(times(20, (i) => ledger.commit(times(5, (n) => enqueue(item(`i${i}-${n}`))))))
     const claims = await Promise.all(times(10, () => ledger.claim(ask(10))))
     const items = claims.flatMap((reply) => reply.items)
@@ -99,16 +99,16 @@ logfile = ${join(dir, 'log')}
     await backend.close()
   })
 
-  it('notifications arrive with an address of their own', async () => {
+  it('notifications arrive with a separate address', async () => {
     const backend = postgresBackend({ connectionString: url, listenConnectionString: schemas.url, schema: 'pooled' })
     const ledger = ledgerOn(backend)
-    const heard: string[] = []
-    ledger.onReady((queue) => void heard.push(queue))
+    const received: string[] = []
+    ledger.onReady((queue) => void received.push(queue))
     await ledger.commit([enqueue(item('one more'))])
     await until(
-      () => 'nothing was heard',
+      () => 'no notification arrived',
       5_000,
-      async () => heard.includes('default'),
+      async () => received.includes('default'),
     )
     await backend.close()
   })

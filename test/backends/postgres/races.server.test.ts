@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type PostgresBackend, postgresBackend } from '../../../src/backends/postgres/index.js'
-import type { Claimed } from '../../../src/ports/item.js'
+import type { ClaimedItem } from '../../../src/ports/item.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
 import { until } from '../../servers/wait.js'
 import { ledgerOn } from '../ledger-on.js'
@@ -45,7 +45,7 @@ describe('two batches, of which one has not committed when the other begins', ()
     await schemas.close(backend)
   })
 
-  async function running(ids: readonly string[], groupId?: string): Promise<readonly Claimed[]> {
+  async function running(ids: readonly string[], groupId?: string): Promise<readonly ClaimedItem[]> {
     await quick.commit(ids.map((id) => enqueue(item(id, groupId === undefined ? {} : { groupId }))))
     return (await quick.claim(ask(ids.length))).items
   }
@@ -86,7 +86,7 @@ describe('two batches, of which one has not committed when the other begins', ()
     expect(await freed()).toEqual([['held', { met: true }]])
   })
 
-  it('a member that ends while a gate is opened over it tells the gate', async () => {
+  it('a member that ends while a gate is opened over it notifies the gate', async () => {
     const [m] = await running(['m'])
 
     await overlapped(
@@ -120,7 +120,7 @@ describe('two batches, of which one has not committed when the other begins', ()
     expect(await freed()).toEqual([['held', { met: true }]])
   })
 
-  it('a member that began to end before a user opened a gate over it, and is still at it at the look, opens it', async () => {
+  it('a member that began to end before a user opened a gate over it, and has not ended yet at the check, opens it', async () => {
     const [m] = await running(['m'])
     await client.query('begin')
     await slow.commit([finish(m!)])
@@ -132,7 +132,7 @@ describe('two batches, of which one has not committed when the other begins', ()
     await user.end()
     const reply = await quick.claim(ask(9))
     expect(reply.items).toEqual([])
-    // The clock of this test stands still: what is to be looked at soon is looked at after that.
+    // The clock of this test stands still: what is to be checked soon is checked after that.
     expect(reply.nextDueAt).toBe(START + 20)
     await client.query('commit')
     now = START + 20
@@ -140,10 +140,10 @@ describe('two batches, of which one has not committed when the other begins', ()
     expect(await freed()).toEqual([['held', { met: true }]])
   })
 
-  it('a member whose end waits for a lock while a user opens a gate over it, and a claim looks, tells the gate', async () => {
+  it('a member whose end waits for a lock while a user opens a gate over it, and a claim checks it, notifies the gate', async () => {
     const [m] = await running(['m'])
     await client.query('begin')
-    // As a heartbeat holds it: a look is not hindered, an end is.
+    // As a heartbeat holds it: a check is not hindered, an end is.
     await client.query(`select from ${schemas.schemaOf(backend)}.item where id = 'm' for no key update`)
     const ending = quick.commit([finish(m!)])
     await aSessionWaits()
@@ -170,7 +170,7 @@ describe('two batches, of which one has not committed when the other begins', ()
 
     expect(again).toEqual([{ kind: 'repeated', id: 'a' }])
     expect((await quick.claim(ask(1))).items).toEqual([])
-    expect((await quick.read(['a']))[0]).toMatchObject({ status: 'success' })
+    expect((await quick.read(['a']))[0]).toMatchObject({ status: 'completed' })
   })
 
   it('an enqueue of an id that is being enqueued answers repeated', async () => {
@@ -217,7 +217,7 @@ describe('two batches, of which one has not committed when the other begins', ()
     expect(second).toEqual([{ kind: 'conflict', groupId: 'g', now: { value: '[1]', final: false, version: 1 } }])
   })
 
-  it('a guest and the end of a root that was alone leave the group open until the guest has ended', async () => {
+  it('a guest and the end of a single root leave the group open until the guest has ended', async () => {
     const [a] = await running(['a'])
 
     const [, ended] = await overlapped(
@@ -230,11 +230,11 @@ describe('two batches, of which one has not committed when the other begins', ()
     expect(await quick.commit([finish(guest!)])).toEqual([{ kind: 'applied', closed: [{ groupId: 'a' }] }])
   })
 
-  it('a cancel of an item that is finishing is stale, and one of two redrives is', async () => {
+  it('a cancel of an item that is finishing is stale, and so is one of two redrives', async () => {
     const [a] = await running(['a'])
     const cancel = {
       guard: { by: 'status', id: 'a', in: ['pending', 'running'] },
-      effects: [{ do: 'park', id: 'a', ending: 'cancelled', class: 'unclassified', error: 'x', keepMs: 1e6 }],
+      effects: [{ do: 'deadLetter', id: 'a', ending: 'cancelled', class: 'unclassified', error: 'x', keepMs: 1e6 }],
     } as const
     const [, late] = await overlapped(
       () => slow.commit([finish(a!)]),
@@ -249,8 +249,8 @@ describe('two batches, of which one has not committed when the other begins', ()
     const redrive = {
       guard: { by: 'status', id: 'b', in: ['dead'] },
       effects: [
-        { do: 'openGroup', groupId: 'b', by: 1 },
-        { do: 'reopen', id: 'b', delayMs: 0 },
+        { do: 'joinGroup', groupId: 'b', count: 1 },
+        { do: 'redrive', id: 'b', delayMs: 0 },
       ],
     } as const
     const [first, second] = await overlapped(
@@ -260,7 +260,7 @@ describe('two batches, of which one has not committed when the other begins', ()
     expect([first[0]?.kind, second[0]?.kind]).toEqual(['applied', 'stale'])
   })
 
-  it('what a claim sets aside while its type is resumed comes back', async () => {
+  it('what a claim puts on hold while its type is resumed comes back', async () => {
     const paused = (what: 'pause' | 'resume') =>
       quick.commit([{ guard: { by: 'none' }, effects: [{ do: what, what: 'type', name: 'resize' }] }])
     await quick.commit([enqueue(item('a'))])
@@ -277,7 +277,7 @@ describe('two batches, of which one has not committed when the other begins', ()
     expect((await client.query(`select * from ${s}.pause`)).rows).toEqual([])
   })
 
-  it('a claim sets nothing aside while a resume is under way', async () => {
+  it('a claim puts nothing on hold while a resume is under way', async () => {
     const paused = (what: 'pause' | 'resume') => [
       { guard: { by: 'none' } as const, effects: [{ do: what, what: 'type', name: 'resize' } as const] },
     ]
@@ -294,7 +294,7 @@ describe('two batches, of which one has not committed when the other begins', ()
   it('a claim takes an item in its turn while a caller begins to wait for it', async () => {
     await quick.commit(['a', 'b', 'c'].map((id) => enqueue(item(id))))
     await client.query('begin')
-    await slow.watch('inbox', { ids: ['a'], groups: ['other'] })
+    await slow.watch('inbox', { itemIds: ['a'], groupIds: ['other'] })
 
     const { items } = await quick.claim(ask(3))
     await client.query('commit')
@@ -304,21 +304,21 @@ describe('two batches, of which one has not committed when the other begins', ()
 
   it('an item that ends while a caller begins to wait for it notifies that caller, once', async () => {
     const [a] = await running(['a'])
-    const heard: string[] = []
-    const off = quick.onInbox('inbox', ({ ids }) => heard.push(...ids))
+    const received: string[] = []
+    const off = quick.onInbox('inbox', ({ itemIds }) => received.push(...itemIds))
 
     await overlapped(
-      () => slow.watch('inbox', { ids: ['a'], groups: [] }),
+      () => slow.watch('inbox', { itemIds: ['a'], groupIds: [] }),
       () => quick.commit([finish(a!)]),
     )
 
     await until(
-      () => 'the inbox heard nothing',
+      () => 'the inbox was not notified',
       5_000,
-      () => heard.length > 0,
+      () => received.length > 0,
     )
     off()
-    expect(heard).toEqual(['a'])
+    expect(received).toEqual(['a'])
     const { rows } = await schemas.pool.query(`select from ${schemas.schemaOf(backend)}.item_watcher`)
     expect(rows).toEqual([])
   })
@@ -337,7 +337,7 @@ describe('two batches, of which one has not committed when the other begins', ()
     const other = ledgerOn(backend)
     await quick.commit(times(200, (i) => enqueue(item(`i${i}`))))
     const claims = await Promise.all(times(40, (i) => (i % 2 === 0 ? quick : other).claim(ask(10))))
-    // Who looks whether there is more locks one for a moment, which others pass over; it says that there is.
+    // A claim that checks whether there is more locks one item for a moment, which others pass over; it says that there is.
     while (claims.at(-1)!.more || claims.length === 40) claims.push(await quick.claim(ask(10)))
     const ids = claims.flatMap(({ items }) => items.map(({ lease }) => lease.id))
 

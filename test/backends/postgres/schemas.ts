@@ -10,13 +10,13 @@ import { startPostgres } from '../../servers/index.js'
 import type { PrivateServer } from '../../servers/private-server.js'
 
 let underWay = 0
-/** How many calls were answered, and up to which of them every notification has been heard. */
+/** How many calls were answered, and up to which of them every notification has arrived. */
 let answered = 0
 let heardUpTo = 0
 let isAsking = false
 const listening = new Set<CountedClient>()
 
-/** Statements that tell nobody anything, by their names: most of all the looks of an idle system. */
+/** Statements that notify no listener, by their names: most of all the polls of an idle system. */
 const SILENT = /^millrace_(claim|extend|read|groups|store|list|summaries|open_counts|counts|workers)/
 
 async function counted<T>(work: Promise<T>, isSilent = false): Promise<T> {
@@ -32,13 +32,13 @@ async function counted<T>(work: Promise<T>, isSilent = false): Promise<T> {
 /** A client that is known to wait for its server, so that fake time can stand still meanwhile. */
 class CountedClient extends pg.Client {
   override connect(...given: unknown[]) {
-    const [callback] = given as [((...told: unknown[]) => void) | undefined]
+    const [callback] = given as [((...answer: unknown[]) => void) | undefined]
     if (callback === undefined) return counted(super.connect()) as never
     // A pool connects with a callback.
     underWay += 1
-    return super.connect(((...told: unknown[]) => {
+    return super.connect(((...answer: unknown[]) => {
       underWay -= 1
-      callback(...told)
+      callback(...answer)
     }) as never) as never
   }
 
@@ -50,7 +50,7 @@ class CountedClient extends pg.Client {
   }
 
   /** Answered after every notification of what had been committed before it was asked. */
-  async heard(): Promise<void> {
+  async caughtUp(): Promise<void> {
     await super.query('select 1')
   }
 
@@ -63,13 +63,13 @@ class CountedClient extends pg.Client {
 
 /** Rows that are there from the start stay. */
 const FILLED: Readonly<Record<string, string>> = {
-  item: ' where home > 0',
-  finished: ' where home > 0',
+  item: ' where queue_type > 0',
+  ended_item: ' where queue_type > 0',
   item_group: " where id not like E'\\x01filler %'",
 }
 
 /**
- * Whether every server has answered, and everything that it has told to those who listen has arrived: a notification comes
+ * Whether every server has answered, and every notification to its listeners has arrived: a notification comes
  * over another connection than the answer to the commit that made it, and on a busy machine much later.
  */
 export function isResting(): boolean {
@@ -78,7 +78,7 @@ export function isResting(): boolean {
   if (isAsking) return false
   isAsking = true
   const upTo = answered
-  void Promise.allSettled([...listening].map((client) => client.heard())).then(() => {
+  void Promise.allSettled([...listening].map((client) => client.caughtUp())).then(() => {
     isAsking = false
     heardUpTo = upTo
   })
@@ -111,13 +111,13 @@ export class Schemas {
     return new Schemas(server.url, server)
   }
 
-  /** On a server that somebody else started. */
+  /** On a server that another file started. */
   static at(url: string): Schemas {
     return new Schemas(url, undefined)
   }
 
   get server(): PrivateServer {
-    if (this.#server === undefined) throw new Error('this server belongs to somebody else')
+    if (this.#server === undefined) throw new Error('this server was started elsewhere')
     return this.#server
   }
 
@@ -156,20 +156,20 @@ export class Schemas {
     const tables = [
       ...[
         'item',
-        'finished',
+        'ended_item',
         'item_tag',
         'item_watcher',
         'item_group',
         'gate',
         'gate_member',
-        'gate_look',
+        'gate_check',
         'group_share',
         'pause',
         'schedule',
-        'audit_log',
+        'action_log',
         'worker',
       ],
-      ...['message', 'dead_letter', 'store', 'setting', 'home', 'queue'],
+      ...['message', 'dead_letter', 'store', 'setting', 'queue_type', 'queue'],
     ]
     await this.pool.query(tables.map((table) => `delete from ${s}.${table}${FILLED[table] ?? ''}`).join(';'))
     this.#free.push(schema)

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { type RedisBackend, type RedisBackendOptions, redisBackend } from '../../../src/backends/redis/index.js'
-import { HOSTILE_TEXTS } from '../../../src/testing/conformance/hostile.js'
+import { HOSTILE_TEXTS } from '../../../src/testing/conformance/hostile-texts.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { startRedis } from '../../servers/index.js'
 import { ledgerOn } from '../ledger-on.js'
@@ -93,17 +93,17 @@ describe('scripts on Redis', () => {
   })
 
   it('take the time of the server where no clock was given', async () => {
-    const { at } = await ledgerOn(open()).claim({ from: [], leaseMs: 1_000, worker: 'w' })
+    const { now } = await ledgerOn(open()).claim({ queues: [], leaseMs: 1_000, worker: 'w' })
 
     const [seconds] = (await admin.time()) as unknown as [string, string]
-    expect(Math.abs(at - Number(seconds) * 1_000)).toBeLessThan(5_000)
+    expect(Math.abs(now - Number(seconds) * 1_000)).toBeLessThan(5_000)
   })
 })
 
 describe('names on Redis', () => {
   const hostile = [...HOSTILE_TEXTS, 'nul \u0000 inside', '{', '}', '{}', '{a}{b}', '%7b', '\n']
 
-  it('may be any text, as prefix and as queue, and none meets another', async () => {
+  it('may be any text, as prefix and as queue, and none collides with another', async () => {
     for (const prefix of hostile) {
       const backend = open({ prefix })
       const ledger = ledgerOn(backend)
@@ -116,7 +116,7 @@ describe('names on Redis', () => {
       const backend = open({ prefix })
       const ledger = ledgerOn(backend)
       for (const queue of hostile) {
-        const reply = await ledger.claim({ from: [{ queue, max: 5 }], leaseMs: 1_000, worker: 'w' })
+        const reply = await ledger.claim({ queues: [{ queue, max: 5 }], leaseMs: 1_000, worker: 'w' })
         expect(reply.items.map(({ lease }) => [lease.id, lease.queue])).toEqual([[`in ${queue}`, queue]])
         expect(reply.unreadable).toEqual([{ queue, body: `text of ${prefix} ${queue}` }])
       }
@@ -127,14 +127,14 @@ describe('names on Redis', () => {
   })
 
   it.each(['', 'half \ud800 a pair', 'x'.repeat(1_025), 7, null])(
-    'are refused when nobody could keep them: %#',
+    'are refused when they cannot be stored: %#',
     (name) => {
       expect(() => redisBackend({ url: server.url, prefix: name as string })).toThrow(/redisBackend\.prefix/)
       expect(() => open().named(name as string)).toThrow(/named\(queue\)/)
     },
   )
 
-  it('and texts with half of a surrogate pair are refused alone', async () => {
+  it('and texts with half of a surrogate pair are refused, and nothing else of the batch', async () => {
     const ledger = ledgerOn(open())
     const results = await ledger.commit([
       enqueue(envelope('half \udc00')),
@@ -152,12 +152,12 @@ describe('messages on Redis', () => {
     const { pubsub } = open()
     // The sending connection is up; the listening one has yet to be made, and would lose the race.
     await pubsub.publish('nobody listens')
-    const heard: string[] = []
-    pubsub.subscribe((message) => void heard.push(message))
+    const received: string[] = []
+    pubsub.subscribe((message) => void received.push(message))
 
     await pubsub.publish('hello')
 
-    await expect.poll(() => heard).toEqual(['hello'])
+    await expect.poll(() => received).toEqual(['hello'])
   })
 })
 
@@ -176,14 +176,14 @@ describe('options of redisBackend', () => {
     expect(() => redisBackend(options as RedisBackendOptions)).toThrow(message)
   })
 
-  it('connects to nobody until it is used, and lets go twice', async () => {
+  it('does not connect until it is used, and can be closed twice', async () => {
     const backend = redisBackend({ url: 'redis://127.0.0.1:1' })
     await backend.close()
     await backend.close()
     await expect(backend.store.get('x')).rejects.toMatchObject({ code: 'REDIS_CLOSED' })
   })
 
-  it('says so when nobody is there, and goes on trying', async () => {
+  it('reports a server that is not there, and goes on trying', async () => {
     const errors: Error[] = []
     const backend = open({ url: 'redis://127.0.0.1:1', commandTimeoutMs: 300, onError: (error) => errors.push(error) })
     await expect(backend.store.get('x')).rejects.toMatchObject({ code: 'REDIS_UNREACHABLE' })
@@ -232,7 +232,7 @@ describe('one namespace', () => {
 
 describe('texts that were pushed by hand', () => {
   it.each(['"priority":NaN', '"priority":Infinity', '"attempt":-Infinity', '"startAt":NaN', '"retry":{"max":NaN}'])(
-    'are reported alone when a number in them is none: %s',
+    'are reported, and only those, when a number in them is none: %s',
     async (field) => {
       const backend = open()
       const ledger = ledgerOn(backend)
@@ -243,7 +243,7 @@ describe('texts that were pushed by hand', () => {
       await backend.queue.push(JSON.stringify(envelope('b')))
 
       const from = [{ queue: 'default', max: 10 }]
-      const reply = await ledger.claim({ from, leaseMs: 1_000, worker: 'w' })
+      const reply = await ledger.claim({ queues: from, leaseMs: 1_000, worker: 'w' })
 
       expect(reply.items.map(({ lease }) => lease.id)).toEqual(['a', 'b'])
       expect(reply.unreadable).toEqual([{ queue: 'default', body: bad }])
@@ -267,17 +267,17 @@ describe('memory on Redis', () => {
     watched.sent.length = 0
 
     // One claim notices, and the rest follows without anybody asking.
-    let { removed = 0 } = await ledger.claim({ from: [], leaseMs: 1_000, worker: 'w' })
+    let { removed = 0 } = await ledger.claim({ queues: [], leaseMs: 1_000, worker: 'w' })
     for (let i = 0; i < 200 && (await admin.exists('{millrace}:items')) === 1; i += 1)
       await new Promise((resolve) => setTimeout(resolve, 10))
-    removed += (await ledger.claim({ from: [], leaseMs: 1_000, worker: 'w' })).removed ?? 0
+    removed += (await ledger.claim({ queues: [], leaseMs: 1_000, worker: 'w' })).removed ?? 0
 
     expect(removed).toBe(1_200)
     expect(watched.sent.length).toBeGreaterThan(3)
     expect((await admin.keys('*')).toSorted()).toEqual(['{millrace}:mode', '{millrace}:seq', '{millrace}:storage'])
   })
 
-  it('is kept for ever where that was asked for, groups included, until somebody erases it', async () => {
+  it('is kept forever where that was asked for, groups included, until it is deleted', async () => {
     const clock = new FakeClock()
     const ledger = ledgerOn(open({ clock }))
     // One is the root of its group, the other is not.
@@ -285,15 +285,15 @@ describe('memory on Redis', () => {
     const items = await claim(ledger)
     await ledger.commit(items.map((item) => finish(item, '1', [ran(item)], Number.POSITIVE_INFINITY)))
     await clock.advance(400 * 86_400_000)
-    await ledger.claim({ from: [], leaseMs: 1_000, worker: 'w' })
+    await ledger.claim({ queues: [], leaseMs: 1_000, worker: 'w' })
     expect(await ledger.groups(['root', 'g-a'])).toMatchObject([{ open: 0 }, { open: 0 }])
-    expect(await ledger.read(['root', 'a'])).toMatchObject([{ status: 'success' }, { status: 'success' }])
+    expect(await ledger.read(['root', 'a'])).toMatchObject([{ status: 'completed' }, { status: 'completed' }])
 
     await ledger.commit([
-      { guard: { by: 'status', id: 'root', in: ['success'] }, effects: [{ do: 'erase', id: 'root' }] },
+      { guard: { by: 'status', id: 'root', in: ['completed'] }, effects: [{ do: 'delete', id: 'root' }] },
     ])
     await clock.advance(86_400_001)
-    await ledger.claim({ from: [], leaseMs: 1_000, worker: 'w' })
+    await ledger.claim({ queues: [], leaseMs: 1_000, worker: 'w' })
     expect(await ledger.groups(['root', 'g-a'])).toMatchObject([undefined, { open: 0 }])
     expect(await admin.hkeys('{millrace}:groups')).toEqual(['g-a'])
   })
@@ -317,14 +317,14 @@ describe('memory on Redis', () => {
     expect(await ledger.read(['after'])).toEqual([undefined])
   })
 
-  it('that is full keeps nobody from holding, giving back and taking over what was accepted', async () => {
+  it('that is full still lets workers hold, give back and take over what was accepted', async () => {
     const clock = new FakeClock()
     const ledger = ledgerOn(open({ clock }))
     const me = { id: 'w1', host: 'h', version: '1', types: ['t'], queues: ['default'] }
     const from = [{ queue: 'default', max: 1 }]
     await ledger.commit(['held', 'lapsed'].map((id) => enqueue(envelope(id))))
     const [held] = await claim(ledger, 1)
-    await ledger.claim({ from, leaseMs: 1_000, worker: 'dead' })
+    await ledger.claim({ queues: from, leaseMs: 1_000, worker: 'dead' })
     // Another priority than any before: its list has to be made.
     await ledger.commit([enqueue(envelope('due', { priority: 5 }), { delayMs: 500 })])
     await clock.advance(2_000)
@@ -347,7 +347,7 @@ describe('memory on Redis', () => {
     expect(await ledger.read(['after'])).toEqual([undefined])
   })
 
-  it('that is full keeps nobody from the leases of a plain queue', async () => {
+  it('that is full still allows the leases of a plain queue', async () => {
     const { queue } = open({ prefix: 'plain' })
     await queue.push('body')
     const [pulled] = await queue.pop(1, 1_000)
@@ -361,7 +361,7 @@ describe('memory on Redis', () => {
     }
   })
 
-  it('that may be evicted is warned of, once', async () => {
+  it('that may be evicted causes one warning', async () => {
     await admin.config('SET', 'maxmemory-policy', 'allkeys-lru')
     try {
       const errors: Error[] = []
@@ -412,7 +412,7 @@ describe('a script on Redis', () => {
     return shown
   }
 
-  it('reads no more of a list than a page needs, or its share of what may be looked at', async () => {
+  it('reads no more of a list than a page needs, or its share of what may be scanned', async () => {
     const ledger = ledgerOn(open())
     const types = many(20, 'type')
     await ledger.commit(types.map((type) => enqueue(envelope(`of ${type}`, { type }))))
@@ -428,7 +428,7 @@ describe('a script on Redis', () => {
     const ledger = ledgerOn(open())
     await ledger.commit([enqueue(envelope('a')), enqueue(envelope('b'))])
     const [first] = await claim(ledger)
-    const value = { do: 'contribute', groupId: 'g-a', value: '1', final: false } as const
+    const value = { do: 'setGroupValue', groupId: 'g-a', value: '1', final: false } as const
     await ledger.commit([finish(first!, '1', [value])])
     const inspect = ledger.inspect!
     const touched = async (what: () => Promise<unknown>) =>
@@ -440,7 +440,7 @@ describe('a script on Redis', () => {
     for (const query of queries) expect(await touched(() => inspect.list({ ...query, limit: 10 }))).toEqual([])
     expect(await touched(() => inspect.summaries(['a', 'b']))).toEqual([])
     expect(await touched(() => inspect.openCounts(['g-a', 'g-b']))).toEqual([])
-    expect(await touched(() => inspect.strays({ limit: 10 }))).toEqual([])
+    expect(await touched(() => inspect.stuckItems({ limit: 10 }))).toEqual([])
     expect(await touched(() => inspect.failures(10))).toEqual([])
     expect(await touched(() => ledger.read(['a']))).toEqual(['results', 'progress'])
   })
@@ -462,12 +462,12 @@ describe('a script on Redis', () => {
     expect(taken?.envelope).toMatchObject({ ...head, input })
     expect(await ledger.inspect!.input('a')).toBe(input)
     const listed = await commandsOf(() => ledger.inspect!.list({ limit: 10 }))
-    const isRead = listed.some(([, key = '']) => key.endsWith(':bodies'))
+    const isRead = listed.some(([, key = '']) => key.endsWith(':inputs'))
     expect(isRead).toBe(where.includes('whole'))
     expect((await ledger.inspect!.list({ limit: 10 })).items[0]?.envelope).toMatchObject(head)
   })
 
-  it('finds on later pages what it did not look at, in order', async () => {
+  it('finds on later pages what it did not scan, in order', async () => {
     const ledger = ledgerOn(open())
     const group = { groupId: 'wanted' }
     const fill = (name: string, type: string) => many(400, name).map((id) => enqueue(envelope(id, { type })))
@@ -492,7 +492,7 @@ describe('a script on Redis', () => {
     }
   })
 
-  it('looks at no more priorities than it hands out of, and at one more', async () => {
+  it('reads no more priorities than it hands out of, and one more', async () => {
     const ledger = ledgerOn(open())
     await ledger.commit(many(300).map((id, i) => enqueue(envelope(id, { priority: i }))))
     let items: readonly { readonly lease: { readonly id: string } }[] = []
@@ -500,12 +500,12 @@ describe('a script on Redis', () => {
       items = await claim(ledger, 3)
     })
     expect(items.map(({ lease }) => lease.id)).toEqual(['i299', 'i298', 'i297'])
-    const looked = commands.filter(([name, key]) => name === 'ZRANGE' && key?.includes(':ready:'))
-    expect(looked.length).toBeLessThanOrEqual(4)
+    const reads = commands.filter(([name, key]) => name === 'ZRANGE' && key?.includes(':ready:'))
+    expect(reads.length).toBeLessThanOrEqual(4)
     expect((await claim(ledger, 500)).map(({ lease }) => lease.id)).toEqual(many(297).toReversed())
   })
 
-  it('never looks at items of a type that it has no room for', async () => {
+  it('never reads items of a type that it has no room for', async () => {
     const ledger = ledgerOn(open())
     for (let round = 0; round < 4; round += 1)
       await ledger.commit(
@@ -518,7 +518,7 @@ describe('a script on Redis', () => {
     ]
     let items: readonly { readonly lease: { readonly id: string } }[] = []
     const commands = await commandsOf(async () => {
-      const reply = await ledger.claim({ from: [{ queue: 'default', max: 5 }], rooms, leaseMs: 1_000, worker: 'w' })
+      const reply = await ledger.claim({ queues: [{ queue: 'default', max: 5 }], rooms, leaseMs: 1_000, worker: 'w' })
       items = reply.items
     })
     expect(items.map(({ lease }) => lease.id)).toEqual(['last'])
@@ -532,12 +532,12 @@ describe('a script on Redis', () => {
     await ledger.commit(many(120).map((id, i) => enqueue(envelope(id, { priority: i }))))
     const gone = many(120).slice(5, 119)
     await ledger.commit(
-      gone.map((id) => ({ guard: { by: 'status', id, in: ['pending'] }, effects: [{ do: 'erase', id }] })),
+      gone.map((id) => ({ guard: { by: 'status', id, in: ['pending'] }, effects: [{ do: 'delete', id }] })),
     )
     const from = [{ queue: 'default', max: 1 }]
     const ids: string[] = []
     for (let more = true; more; ) {
-      const reply = await ledger.claim({ from, leaseMs: 1_000, worker: 'w' })
+      const reply = await ledger.claim({ queues: from, leaseMs: 1_000, worker: 'w' })
       ids.push(...reply.items.map(({ lease }) => lease.id))
       more = reply.more
     }
@@ -552,7 +552,7 @@ describe('a script on Redis', () => {
     const items: Awaited<ReturnType<typeof claim>>[number][] = []
     const counts: number[] = []
     for (let more = true; more; ) {
-      const reply = await ledger.claim({ from, leaseMs: 30_000, worker: 'w' })
+      const reply = await ledger.claim({ queues: from, leaseMs: 30_000, worker: 'w' })
       counts.push(reply.items.length)
       items.push(...reply.items)
       more = reply.more
@@ -570,7 +570,7 @@ describe('a script on Redis', () => {
 })
 
 describe('the log on Redis', () => {
-  it('keeps the last thousand acts, the newest first', async () => {
+  it('keeps the last thousand actions, the newest first', async () => {
     const clock = new FakeClock()
     const { backend } = openWatched({ clock })
     const ledger = ledgerOn(backend)

@@ -1,16 +1,17 @@
 import { Cluster, Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { type RedisBackend, redisBackend } from '../../../src/backends/redis/index.js'
-import type { Clock } from '../../../src/core/clock.js'
+import type { Clock } from '../../../src/core/time/clock.js'
 import { type RedisAddress, RedisSubscriptions } from '../../../src/drivers/redis/index.js'
 import { makeClient } from '../../../src/drivers/redis/make-client.js'
 import { createWork, defineWork } from '../../../src/index.js'
-import type { Inspect } from '../../../src/ports/ledger.js'
-import { describeLedger, describePubSub, describeQueue, describeStore } from '../../../src/testing/conformance/index.js'
+import type { Inspect } from '../../../src/ports/inspect.js'
+import { describeLedger } from '../../../src/testing/conformance/describe-ledger.js'
+import { describePubSub, describeQueue, describeStore } from '../../../src/testing/conformance/describe-ports.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { startRedisCluster } from '../../servers/index.js'
 import { ledgerOn } from '../ledger-on.js'
-import { anybody, claim, enqueue, envelope, finish, park } from '../native.js'
+import { anybody, claim, deadLetter, enqueue, envelope, finish } from '../native.js'
 
 const cluster = await startRedisCluster()
 afterAll(() => cluster.stop())
@@ -93,18 +94,18 @@ describe('every key that a script touches', () => {
       ...['a', 'b', 'c', 'd', 'e'].map((id, i) => enqueue(envelope(id, { ...more, priority: i - 2 }))),
       enqueue(envelope('later'), { delayMs: 60_000, queue: 'other' }),
       enqueue(envelope('held'), { delayMs: Number.POSITIVE_INFINITY, hold: { by: 'gate', key: 'k' } }, [
-        { do: 'openGate', key: 'k', holds: 'held', members: ['a', 'b', 'nobody'], need: 2, of: 'done' },
+        { do: 'openGate', key: 'k', heldId: 'held', members: ['a', 'b', 'nobody'], need: 2, of: 'done' },
       ]),
-      enqueue(envelope('born'), { heldBy: { worker: 'w', token: 'own', leaseMs: 10 } }),
+      enqueue(envelope('born'), { leasedTo: { worker: 'w', token: 'own', leaseMs: 10 } }),
       {
-        guard: { by: 'fire', name: 's', at: undefined },
+        guard: { by: 'schedule', name: 's', at: undefined },
         effects: [{ do: 'schedule', name: 's', spec: '*', nextAt: 1 }],
       },
       anybody({ do: 'pause', what: 'type', name: 't' }, { do: 'log', who: 'me', why: 'why', what: 'what' }),
     ])
     await claim(ledger)
     await ledger.commit([anybody({ do: 'resume', what: 'type', name: 't' })])
-    await ledger.watch('inbox', { ids: ['later'], groups: ['g-later'] })
+    await ledger.watch('inbox', { itemIds: ['later'], groupIds: ['g-later'] })
     const items = await claim(ledger)
     const me = { id: 'w1', host: 'h', version: '1', types: ['t'], queues: ['default'] }
     await ledger.extend(
@@ -113,23 +114,23 @@ describe('every key that a script touches', () => {
       me,
     )
     const [one, two, three, ...rest] = items
-    const contribute = { do: 'contribute', groupId: three!.envelope.groupId, value: '1', final: false } as const
+    const contribute = { do: 'setGroupValue', groupId: three!.envelope.groupId, value: '1', final: false } as const
     const run = { attempt: 1, startedAt: 1, endedAt: 2, worker: 'w1', error: 'Error: boom', fingerprint: 'f' }
     const failed = { do: 'recordAttempt', id: two!.lease.id, was: run } as const
-    const retry = { do: 'retryAt', id: rest[0]!.lease.id, attempt: 2, delayMs: 10, why: 'retry' } as const
+    const retry = { do: 'retry', id: rest[0]!.lease.id, attempt: 2, delayMs: 10, reason: 'retry' } as const
     await ledger.commit([
       finish(one!),
-      { ...park(two!), effects: [failed, ...park(two!).effects] },
-      { ...finish(three!), effects: [...finish(three!).effects, contribute, { do: 'notify', to: 'x', ids: ['y'] }] },
+      { ...deadLetter(two!), effects: [failed, ...deadLetter(two!).effects] },
+      { ...finish(three!), effects: [...finish(three!).effects, contribute, { do: 'notify', inbox: 'x', ids: ['y'] }] },
       { guard: { by: 'lease', lease: rest[0]!.lease }, effects: [retry] },
       { guard: { by: 'lease', lease: rest[1]!.lease }, effects: [{ do: 'release', id: rest[1]!.lease.id }] },
-      { guard: { by: 'status', id: 'later', in: ['pending'] }, effects: [{ do: 'erase', id: 'later' }] },
+      { guard: { by: 'status', id: 'later', in: ['pending'] }, effects: [{ do: 'delete', id: 'later' }] },
     ])
     const inspect = ledger.inspect as Required<Inspect>
     const [flow, failures, strays, dead] = await Promise.all([
-      inspect.flow(60_000),
+      inspect.throughput(60_000),
       inspect.failures(1),
-      inspect.strays({ limit: 10 }),
+      inspect.stuckItems({ limit: 10 }),
       inspect.count({ state: 'dead', fingerprint: 'f' }),
       inspect.count({ type: 't', tag: 'red' }),
     ])
@@ -137,7 +138,7 @@ describe('every key that a script touches', () => {
     await ledger.commit([
       {
         guard: { by: 'status', id: two!.lease.id, in: ['dead'] },
-        effects: [{ do: 'reopen', id: two!.lease.id, delayMs: 0 }],
+        effects: [{ do: 'redrive', id: two!.lease.id, delayMs: 0 }],
       },
     ])
     await ledger.read(['a', 'b', 'nobody'])
@@ -151,13 +152,13 @@ describe('every key that a script touches', () => {
     await backend.store.set('key', 'value', 1_000)
     await backend.store.increment('n', 1)
     // What MONITOR shows comes on other connections: a last command that all of them show.
-    const last = '{all of it %7bx%7d %7d}:kv:n'
+    const last = '{all of it %7bx%7d %7d}:store:n'
     for (let i = 0; i < 200 && !shown.some((words) => words[1] === last); i += 1)
       await new Promise((resolve) => setTimeout(resolve, 10))
     for (const monitor of monitors) monitor.disconnect()
 
     const seen = new Map(shown.flatMap((words) => keysOf(words).map((key) => [key, words.join(' ')] as const)))
-    // A command with several keys is among them, so that all but the first are looked at as well.
+    // A command with several keys is among them, so that all but the first are checked as well.
     expect(shown.filter(([name = '']) => name.toLowerCase() === 'exists').map(({ length }) => length)).toContain(4)
     const admin = new Redis(nodes[0]!)
     const slots = await Promise.all([...seen.keys()].map((key) => admin.cluster('KEYSLOT', key)))
@@ -198,7 +199,7 @@ describe('a line to listen on in a cluster', () => {
     for (let i = 0; i < 250 && !is(); i += 1) await new Promise((resolve) => setTimeout(resolve, 20))
   }
   const listen = async (address: RedisAddress, clock?: Clock) => {
-    const heard: string[] = []
+    const received: string[] = []
     const errors: Error[] = []
     let missed = 0
     const onMissed = () => {
@@ -210,9 +211,9 @@ describe('a line to listen on in a cluster', () => {
       ...(clock && { clock }),
     })
     opened.push(subscriptions as never)
-    subscriptions.on('channel', (message) => heard.push(message))
+    subscriptions.on('channel', (message) => received.push(message))
     await subscriptions.settled()
-    return { heard, errors, missed: () => missed }
+    return { received, errors, missed: () => missed }
   }
   const says = async (node: number, message: string) => {
     const admin = new Redis(nodes[node]!)
@@ -221,13 +222,13 @@ describe('a line to listen on in a cluster', () => {
   }
 
   it.each(['nodes', 'client'])(
-    'hears every node, and says that it may have missed something after a cut: %s',
+    'receives from every node, and reports that it may have missed something after a cut: %s',
     async (by) => {
       const client = new Cluster(nodes, { lazyConnect: true })
       const line = await listen(by === 'nodes' ? { cluster: { nodes } } : { client })
       for (const i of [0, 1, 2]) await says(i, `from ${i}`)
-      await until(() => line.heard.length === 3)
-      expect(line.heard.toSorted()).toEqual(['from 0', 'from 1', 'from 2'])
+      await until(() => line.received.length === 3)
+      expect(line.received.toSorted()).toEqual(['from 0', 'from 1', 'from 2'])
       expect(line.missed()).toBe(0)
 
       for (const node of nodes) {
@@ -238,13 +239,13 @@ describe('a line to listen on in a cluster', () => {
       await until(() => line.missed() > 0)
       expect(line.missed()).toBe(1)
       await says(2, 'afterwards')
-      await until(() => line.heard.length === 4)
-      expect(line.heard[3]).toBe('afterwards')
+      await until(() => line.received.length === 4)
+      expect(line.received[3]).toBe('afterwards')
       client.disconnect()
     },
   )
 
-  it('is asked whether it is still there, and goes to another node when nobody answers', async () => {
+  it('is asked whether it is still there, and goes to another node when none answers', async () => {
     const clock = new FakeClock()
     const line = await listen({ cluster: { nodes: nodes.slice(0, 1) } }, clock)
     cluster.nodes[0]!.pause()
@@ -255,8 +256,8 @@ describe('a line to listen on in a cluster', () => {
       expect(line.missed()).toBe(1)
       expect(line.errors).toMatchObject([{ code: 'REDIS_TIMEOUT' }, { code: 'REDIS_DISCONNECTED' }])
       await says(2, 'from elsewhere')
-      await until(() => line.heard.length === 1)
-      expect(line.heard).toEqual(['from elsewhere'])
+      await until(() => line.received.length === 1)
+      expect(line.received).toEqual(['from elsewhere'])
     } finally {
       cluster.nodes[0]!.resume()
     }

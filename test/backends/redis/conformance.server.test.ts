@@ -1,7 +1,7 @@
 import { afterAll, describe, it } from 'vitest'
 import { redisBackend } from '../../../src/backends/redis/index.js'
 import type { Backend } from '../../../src/ports/ports.js'
-import { describeBackend } from '../../../src/testing/conformance/index.js'
+import { describeBackend } from '../../../src/testing/conformance/describe-backend.js'
 import { startRedis } from '../../servers/index.js'
 import { type WatchedClient, watchedClient } from './watched-client.js'
 
@@ -11,7 +11,7 @@ afterAll(() => server.stop())
 let opened = 0
 const clients = new Map<Backend, WatchedClient>()
 
-// Every clause in a namespace of its own: the server is shared, and nothing has to be flushed.
+// Every clause in its own namespace: the server is shared, and nothing has to be flushed.
 describeBackend({
   name: 'redis',
   test: { describe, it },

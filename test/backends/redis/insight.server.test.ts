@@ -1,8 +1,9 @@
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { redisBackend } from '../../../src/backends/redis/index.js'
-import type { Claimed, Status } from '../../../src/ports/item.js'
-import type { Inspect, ItemQuery, Ledger } from '../../../src/ports/ledger.js'
+import type { Inspect, ItemQuery } from '../../../src/ports/inspect.js'
+import type { ClaimedItem, ItemStatus } from '../../../src/ports/item.js'
+import type { Ledger } from '../../../src/ports/ledger.js'
 import type { Effect, Settlement } from '../../../src/ports/settlement.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { startRedis } from '../../servers/index.js'
@@ -37,24 +38,24 @@ async function enqueued(ledger: Ledger, settlements: readonly Settlement[]): Pro
   expect(results.every(({ kind }) => kind === 'applied')).toBe(true)
 }
 
-function failed({ lease, envelope: { id, attempt } }: Claimed, at: number, fingerprint: string): Effect {
+function failed({ lease, envelope: { id, attempt } }: ClaimedItem, at: number, fingerprint: string): Effect {
   const was = { attempt, startedAt: at, endedAt: at, worker: 'w1', class: 'retryable', rule: 'default' } as const
   return { do: 'recordAttempt', id: lease.id, was: { ...was, error: `Error: ${id}`, fingerprint } }
 }
 
-function died(claimed: Claimed, at: number, fingerprint: string): Settlement {
+function died(claimed: ClaimedItem, at: number, fingerprint: string): Settlement {
   const { id, groupId } = claimed.envelope
   return {
     guard: { by: 'lease', lease: claimed.lease },
     effects: [
       failed(claimed, at, fingerprint),
-      { do: 'park', id, ending: 'exhausted', class: 'retryable', error: `Error: ${id}`, keepMs: 86_400_000 },
-      { do: 'closeGroup', groupId, by: 1 },
+      { do: 'deadLetter', id, ending: 'exhausted', class: 'retryable', error: `Error: ${id}`, keepMs: 86_400_000 },
+      { do: 'leaveGroup', groupId, count: 1 },
     ],
   }
 }
 
-const free = (id: string, status: Status = 'pending'): Settlement => ({
+const free = (id: string, status: ItemStatus = 'pending'): Settlement => ({
   guard: { by: 'status', id, in: [status] },
   effects: [{ do: 'release', id, delayMs: 0 }],
 })
@@ -93,16 +94,16 @@ describe('what people ask of Redis', () => {
     expect((await inspect.list({ limit: 10 })).items).toHaveLength(6)
     expect((await inspect.list({ tag: 'x', before: clock.now() + 1, limit: 10 })).items).toHaveLength(6)
     expect(await inspect.count({ tag: 'x', type: 't', before: clock.now() + 1 })).toBe(6)
-    await inspect.flow(1_000)
+    await inspect.throughput(1_000)
     await inspect.failures(10)
-    await inspect.strays({ limit: 10 })
+    await inspect.stuckItems({ limit: 10 })
     await ledger.read(many(6))
     await admin.echo('that was all')
     await expect.poll(() => isOver).toBe(true)
     monitor.disconnect()
 
     expect(shown.filter((words) => words[1] === KEY('items')).length).toBeGreaterThan(0)
-    expect(shown.filter((words) => words[1] === KEY('bodies'))).toEqual([])
+    expect(shown.filter((words) => words[1] === KEY('inputs'))).toEqual([])
     expect(JSON.stringify(shown)).not.toContain('secret')
     expect(await inspect.input(many(6)[0]!)).toBe(input)
   })
@@ -120,10 +121,10 @@ describe('what people ask of Redis', () => {
     expect(all.flat().toSorted()).toEqual(ids)
 
     const first = await inspect.list({ state: 'waiting', limit: 1 })
-    // Of one place within the millisecond there are three: the cursor stands in the midst of them.
+    // Of one place within the millisecond there are three: the cursor is in the middle of them.
     for (let gone = first, left = 3; left > 0; left -= 1) {
       const { id } = gone.items[0]!.envelope
-      await ledger.commit([{ guard: { by: 'none' }, effects: [{ do: 'erase', id }] }])
+      await ledger.commit([{ guard: { by: 'none' }, effects: [{ do: 'delete', id }] }])
       gone = await inspect.list({ state: 'waiting', limit: 1, cursor: gone.next! })
       expect(gone.items[0]!.envelope.id).not.toBe(id)
     }
@@ -133,10 +134,10 @@ describe('what people ask of Redis', () => {
     )
   })
 
-  it('tells the oldest of each type, whatever it went through before it waited', async () => {
+  it('reports the oldest of each type, whatever it went through before it waited', async () => {
     const { ledger, inspect, clock } = open()
     const oldest = async () =>
-      Object.fromEntries((await inspect.flow(1_000)).map(({ type, oldestDueAt }) => [type, oldestDueAt]))
+      Object.fromEntries((await inspect.throughput(1_000)).map(({ type, oldestDueAt }) => [type, oldestDueAt]))
     const t0 = clock.now()
     await enqueued(ledger, [
       enqueue(envelope('a1', { type: 'a' })),
@@ -158,12 +159,12 @@ describe('what people ask of Redis', () => {
     expect(await wrongIn(admin, 'millrace')).toEqual([])
   })
 
-  it('tells settings that have no end as such', async () => {
+  it('reports settings without a limit as infinite', async () => {
     const { ledger, inspect } = open()
     const retry = { attempts: Number.POSITIVE_INFINITY, base: 1, factor: 2, max: 3, jitter: 1 }
     const settings = {
       leaseMs: 1_000,
-      keepMs: { done: Number.POSITIVE_INFINITY, dead: 5 },
+      keepMs: { completed: Number.POSITIVE_INFINITY, dead: 5 },
       types: { $infinity: { retry }, Infinity: { retry } },
     }
     const me = {
@@ -193,7 +194,7 @@ describe('what people ask of Redis', () => {
       died(expired!, at, 'f3'),
       {
         guard: { by: 'lease', lease: retried!.lease },
-        effects: [failed(retried!, at, 'f4'), { do: 'retryAt', id: 'retried', attempt: 2, delayMs: 10, why: 'retry' }],
+        effects: [failed(retried!, at, 'f4'), { do: 'retry', id: 'retried', attempt: 2, delayMs: 10, reason: 'retry' }],
       },
     ])
     const prints = async () => (await inspect.failures(10)).map(({ fingerprint }) => fingerprint).toSorted()
@@ -204,9 +205,9 @@ describe('what people ask of Redis', () => {
     await ledger.commit([
       {
         guard: { by: 'status', id: 'redriven', in: ['dead'] },
-        effects: [{ do: 'reopen', id: 'redriven', delayMs: 0 }],
+        effects: [{ do: 'redrive', id: 'redriven', delayMs: 0 }],
       },
-      { guard: { by: 'status', id: 'erased', in: ['dead'] }, effects: [{ do: 'erase', id: 'erased' }] },
+      { guard: { by: 'status', id: 'erased', in: ['dead'] }, effects: [{ do: 'delete', id: 'erased' }] },
     ])
     expect(await prints()).toEqual(['f3'])
     await clock.advance(86_400_000)
@@ -219,23 +220,23 @@ describe('an item that has lost its place on Redis', () => {
   it.each([
     ['a ready one', () => admin.del(KEY('ready:0:7:defaultt')), 'pending'],
     ['one whose priority is unknown', () => admin.del(KEY('priorities:7:defaultt')), 'pending'],
-    ['a scheduled one', () => admin.del(KEY('later:default')), 'pending'],
+    ['a scheduled one', () => admin.del(KEY('delayed:default')), 'pending'],
     ['a running one', () => admin.del(KEY('leases:default')), 'running'],
-  ] as const)('is a stray, and is freed by a release: %s', async (what, lose, status) => {
+  ] as const)('is reported as stuck, and is freed by a release: %s', async (what, lose, status) => {
     const { ledger, inspect } = open()
     const how = what === 'a scheduled one' ? { delayMs: 1_000 } : {}
     await enqueued(ledger, [enqueue(envelope('a'), how)])
     const held = status === 'running' ? await claim(ledger) : []
-    expect((await inspect.strays({ limit: 5 })).items).toEqual([])
+    expect((await inspect.stuckItems({ limit: 5 })).items).toEqual([])
     await lose()
     expect(await claim(ledger)).toEqual([])
 
-    const { items, next } = await inspect.strays({ limit: 5 })
+    const { items, next } = await inspect.stuckItems({ limit: 5 })
     expect([items.map(({ envelope: { id } }) => id), next]).toEqual([['a'], undefined])
     // In the same millisecond: its due time does not change.
     await enqueued(ledger, [free('a', status)])
 
-    expect((await inspect.strays({ limit: 5 })).items).toEqual([])
+    expect((await inspect.stuckItems({ limit: 5 })).items).toEqual([])
     expect((await claim(ledger)).map(({ lease }) => lease.fence)).toEqual([held.length + 1])
     expect(await wrongIn(admin, 'millrace')).toEqual([])
   })
@@ -253,7 +254,7 @@ describe('an item that has lost its place on Redis', () => {
     const found: string[] = []
     let cursor: string | undefined
     do {
-      const page = await inspect.strays({ limit: 7, ...(cursor === undefined ? {} : { cursor }) })
+      const page = await inspect.stuckItems({ limit: 7, ...(cursor === undefined ? {} : { cursor }) })
       expect(page.items.length).toBeLessThanOrEqual(7)
       found.push(...page.items.map(({ envelope: { id } }) => id))
       // As `audit` does: what was found is not there any more when the next page is asked for.
@@ -265,7 +266,7 @@ describe('an item that has lost its place on Redis', () => {
     } while (cursor !== undefined)
 
     expect(found.toSorted()).toEqual(lost.map((member) => member.slice(12)).toSorted())
-    await expect(inspect.strays({ limit: 1, cursor: 'x' })).rejects.toMatchObject({ code: 'BAD_CURSOR' })
+    await expect(inspect.stuckItems({ limit: 1, cursor: 'x' })).rejects.toMatchObject({ code: 'BAD_CURSOR' })
   })
 })
 
@@ -277,9 +278,9 @@ describe('what an older version wrote', () => {
     for i = 1, #flat, 2 do
       local id, r = flat[i], cmsgpack.unpack(flat[i + 1])
       local head = string.sub(r[10], 2)
-      local input = cjson.encode(string.sub(redis.call('HGET', prefix .. ':bodies', id), 2))
+      local input = cjson.encode(string.sub(redis.call('HGET', prefix .. ':inputs', id), 2))
       local names = { id = id, type = r[3], groupId = r[4] or id }
-      redis.call('HSET', prefix .. ':bodies', id, string.sub(cjson.encode(names), 1, -2) .. ',"input":' .. input .. ',' .. head)
+      redis.call('HSET', prefix .. ':inputs', id, string.sub(cjson.encode(names), 1, -2) .. ',"input":' .. input .. ',' .. head)
       if r[9] then r[9].fa, r[9].fc = nil, nil end
       r[10] = nil
       redis.call('HSET', prefix .. ':items', id, cmsgpack.pack(r))
@@ -307,7 +308,7 @@ describe('what an older version wrote', () => {
     ])
     const [dead, done, retried] = await claim(ledger, 3)
     await clock.advance(10)
-    const retry = { do: 'retryAt', id: 'retried', attempt: 2, delayMs: 60_000, why: 'retry' } as const
+    const retry = { do: 'retry', id: 'retried', attempt: 2, delayMs: 60_000, reason: 'retry' } as const
     await enqueued(ledger, [
       died(dead!, clock.now(), 'f'),
       finish(done!),
@@ -316,7 +317,7 @@ describe('what an older version wrote', () => {
     const seen = async ({ inspect, ledger: by }: { inspect: Required<Inspect>; ledger: Ledger }) => ({
       views: await by.read(['dead', 'done', 'retried', 'waits', 'later']),
       listed: (await pages(inspect, { limit: 2 })).flat().toSorted(),
-      flow: await inspect.flow(5_000),
+      flow: await inspect.throughput(5_000),
       failures: await inspect.failures(5),
       count: await inspect.count({ state: 'dead', before: clock.now() + 1 }),
       inputs: [await inspect.input('waits'), await inspect.input('dead')],

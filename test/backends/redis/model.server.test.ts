@@ -3,8 +3,8 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it } from 'vitest'
 import { type RedisBackend, redisBackend } from '../../../src/backends/redis/index.js'
+import { ownedBy } from '../../../src/ports/find-ledger.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
-import { ownedBy } from '../../../src/ports/native.js'
 import { startRedis } from '../../servers/index.js'
 import { play } from '../ledger-player.js'
 import { step } from '../ledger-steps.js'
@@ -19,7 +19,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** The ledger, whose commits wait until what they published was heard: the player compares signals at once. */
+/** The ledger, whose commits wait until what they published has arrived: the player compares notifications right after. */
 function heardLedger(backend: RedisBackend, watched: WatchedClient): Ledger {
   const owned = ownedBy(backend, [])
   if (!('open' in owned)) throw new Error('the Redis backend has a native ledger')

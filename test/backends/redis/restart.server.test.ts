@@ -41,7 +41,7 @@ describe('a Redis server that was killed and came back', () => {
       await server.restart('SIGKILL')
       const from = performance.now()
       expect(await producer.enqueue(double(round)).result()).toBe(round * 2)
-      // Far less than the poll: it was nudged, or looked because it had been cut off.
+      // Far less than the poll: it was notified, or polled because it had lost its connection.
       expect(performance.now() - from).toBeLessThan(60_000)
     }
     expect(errors.length).toBeGreaterThan(0)
@@ -96,7 +96,7 @@ describe('a Redis backend that is closed while a call is under way', () => {
 })
 
 describe('a Redis server that hangs', () => {
-  it('is told of to nobody who has closed: not by a question that was under way, and no other follows', async () => {
+  it('is not reported after a close: not by a ping that was under way, and no other follows', async () => {
     const { server } = await serverAndBackend()
     const clock = new FakeClock()
     const errors: Error[] = []
@@ -116,24 +116,24 @@ describe('a Redis server that hangs', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('is listened to as soon as it goes on, also by who began to listen while it hung and was told that it could not', async () => {
+  it('is listened to as soon as it goes on, even by a subscriber whose first try failed while it hung', async () => {
     const { server, open, errors } = await serverAndBackend(200)
     server.pause()
-    const heard: string[] = []
-    open().pubsub.subscribe((message) => heard.push(message))
+    const received: string[] = []
+    open().pubsub.subscribe((message) => received.push(message))
     for (let i = 0; i < 200 && !errors.some(({ message }) => message.includes('no connection')); i += 1) await moment()
     expect(errors).toMatchObject([{ code: 'REDIS_UNREACHABLE' }])
     server.resume()
 
     const { pubsub } = open()
-    for (let i = 0; i < 200 && heard.length === 0; i += 1) {
+    for (let i = 0; i < 200 && received.length === 0; i += 1) {
       await pubsub.publish('hello').catch(() => undefined)
       await moment()
     }
-    expect(heard[0]).toBe('hello')
+    expect(received[0]).toBe('hello')
   })
 
-  it('does not hold a call for ever: it rejects, and the next one gets through when the server goes on', async () => {
+  it('does not block a call forever: it rejects, and the next one gets through when the server goes on', async () => {
     const { server, open } = await serverAndBackend(300)
     const ledger = ledgerOn(open())
     await ledger.commit([enqueue(envelope('a'))])

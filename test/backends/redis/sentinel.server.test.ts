@@ -18,7 +18,7 @@ it('behind Sentinel, work goes on with the replica when the master is dead', asy
   try {
     expect(await w.enqueue(double(1)).result()).toBe(2)
     await master.kill()
-    // What is not accepted while nobody is master is refused, and the caller tries again.
+    // What is not accepted while there is no master is refused, and the caller tries again.
     let accepted: string | undefined
     for (let tries = 0; accepted === undefined && tries < 200; tries += 1) {
       accepted = await w

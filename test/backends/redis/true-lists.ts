@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
 
 /**
- * Compares every sorted set that follows from the records with the records themselves, by a way of its own: what each item must
- * stand in is worked out anew from the hash, and the sets have to hold exactly that. Replies what is wrong.
+ * Compares every sorted set that follows from the records with the records themselves, independently of the scripts: which sets each item must
+ * be in is worked out anew from the hash, and the sets have to hold exactly that. Replies what is wrong.
  */
 const COMPARE = `
 local prefix, wrong, expected = KEYS[1], {}, {}
@@ -32,7 +32,7 @@ for i = 1, #flat, 2 do
   end
   if word == 'w' then expect(prefix .. ':ready:' .. r[5] .. ':' .. lists[1], due, string.format('%012d', arrival) .. id) end
   if word == 'w' and more.dd then expect(prefix .. ':expiring:' .. queue, more.dd, string.format('%012d', arrival) .. id) end
-  if (word == 's' or word == 'r') and due then expect(prefix .. ':later:' .. queue, due, id) end
+  if (word == 's' or word == 'r') and due then expect(prefix .. ':delayed:' .. queue, due, id) end
   if state == 'r' then expect(prefix .. ':leases:' .. queue, more.un, id) end
 end
 for group, size in pairs(sizes) do expect(prefix .. ':failures', size, group) end

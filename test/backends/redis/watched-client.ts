@@ -10,7 +10,7 @@ export interface Sent {
 
 /** Scripts that say nothing to anybody: after them there is nothing to wait for but their answer. */
 const SILENT = new Set(
-  (['claim', 'extend', 'read', 'groups-read', 'store', 'pop', 'facts'] as const).map((name) => script(name).sha),
+  (['claim', 'lease', 'read', 'groups-read', 'store', 'pop', 'facts'] as const).map((name) => script(name).sha),
 )
 
 /** A client whose traffic a test can see. */
@@ -18,7 +18,7 @@ export interface WatchedClient {
   readonly client: RedisClientLike
   readonly sent: Sent[]
   /**
-   * Nothing is under way: every command was answered, and every message that had been published by then was heard. The server
+   * Nothing is under way: every command was answered, and every message that had been published by then has arrived. The server
    * writes to a connection in order, so the answer to a ping comes after all that was published before.
    */
   resting(): boolean

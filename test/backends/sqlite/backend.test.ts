@@ -53,7 +53,7 @@ describe('the options of the SQLite backend', () => {
     await backend.close()
   })
 
-  it('leave the tables alone with migrate: false', async () => {
+  it('leave the tables as they are with migrate: false', async () => {
     const file = temporaryFile()
     await expect(open({ file, migrate: false }).store.get('k')).rejects.toMatchObject({ code: 'SCHEMA_MISSING' })
 
@@ -105,7 +105,7 @@ describe('the options of the SQLite backend', () => {
 })
 
 describe('names and texts that SQLite cannot hold', () => {
-  it('are kept exactly, or refused alone by name', async () => {
+  it('are kept exactly, or refused by name without the others', async () => {
     const ledger = ledgerOn(open())
     const names = ["it's", '"', '{}', 'a\nb', 'x'.repeat(500), 'nul \0 inside', '\0', HALF]
 
@@ -143,7 +143,7 @@ describe('names and texts that SQLite cannot hold', () => {
     const ledger = ledgerOn(open())
     await ledger.commit([enqueue(item('a'))])
     const [a] = (await ledger.claim(ask(1))).items
-    const error = { do: 'park', id: 'a', ending: 'aborted', class: 'poison', error: HALF, keepMs: 1e6 } as const
+    const error = { do: 'deadLetter', id: 'a', ending: 'aborted', class: 'poison', error: HALF, keepMs: 1e6 } as const
 
     await ledger.commit([{ guard: { by: 'lease', lease: a!.lease }, effects: [error] }])
 
@@ -179,12 +179,12 @@ describe('what has been kept long enough', () => {
     }
 
     const db = new Database(file, { readonly: true })
-    const tables = ['item', 'item_tag', 'attempt', 'item_group', 'watcher', 'signal']
+    const tables = ['item', 'item_tag', 'attempt', 'item_group', 'watcher', 'notification']
     const rows = tables.map((name) => db.prepare(`select count(*) from millrace_${name}`).pluck().get())
     expect(Object.fromEntries(tables.map((name, i) => [name, rows[i]]))).toEqual(
       Object.fromEntries(tables.map((name) => [name, 0])),
     )
-    expect(db.prepare('select key from millrace_kv').pluck().all()).toEqual(['tick'])
+    expect(db.prepare('select key from millrace_store').pluck().all()).toEqual(['tick'])
     db.close()
     expect(backend.removed()).toMatchObject({ items: 1_200, groups: 7, keys: 1 })
     expect((await ledger.claim(ask(1))).removed).toBe(1_200)
@@ -192,7 +192,7 @@ describe('what has been kept long enough', () => {
 })
 
 describe('the plain queue of the SQLite backend', () => {
-  it('shows what was parked', async () => {
+  it('shows what was dead-lettered', async () => {
     const { queue, named } = open()
     await queue.deadLetter('body', 'Error: x')
 
@@ -225,16 +225,16 @@ describe('one file, two ways of using it', () => {
 })
 
 describe('news for other processes', () => {
-  it('all arrives, however much was left at once', async () => {
+  it('all arrives, however much was published together', async () => {
     const file = temporaryFile()
     const [here, there] = [open({ file }), open({ file })]
-    const heard = new Set<string>()
+    const received = new Set<string>()
     await there.store.get('the connection is open')
-    // It really waits: for the file system, or for the net, to tell that the file has changed.
+    // It really waits: for the file system, or the poll, to report that the file has changed.
     await new Promise<void>((resolve) => {
       there.pubsub.subscribe((message) => {
-        heard.add(message)
-        if (heard.size === 2_500) resolve()
+        received.add(message)
+        if (received.size === 2_500) resolve()
       })
       // Once the listener knows where the news begin.
       void there.store.get('and listens').then(async () => {
@@ -242,22 +242,22 @@ describe('news for other processes', () => {
       })
     })
 
-    expect(heard.size).toBe(2_500)
+    expect(received.size).toBe(2_500)
   })
 })
 
 describe('a root that is erased while it is open', () => {
-  it('tells whoever waits for its group, also when somebody waits for the root itself', async () => {
+  it('notifies the waiter of its group, also when it waits for the root itself', async () => {
     const ledger = ledgerOn(open())
     await ledger.commit([enqueue(item('a', { waiter: 'me' }))])
-    await ledger.watch('me', { ids: ['a'], groups: [] })
+    await ledger.watch('me', { itemIds: ['a'], groupIds: [] })
 
     const [result] = await ledger.commit([
       {
         guard: { by: 'status', id: 'a', in: ['pending'] },
         effects: [
-          { do: 'erase', id: 'a' },
-          { do: 'closeGroup', groupId: 'a', by: 1 },
+          { do: 'delete', id: 'a' },
+          { do: 'leaveGroup', groupId: 'a', count: 1 },
         ],
       },
     ])

@@ -1,6 +1,7 @@
 import { describe, it } from 'vitest'
 import { sqliteBackend } from '../../../src/backends/sqlite/index.js'
-import { describeBackend, describeLedger } from '../../../src/testing/conformance/index.js'
+import { describeBackend } from '../../../src/testing/conformance/describe-backend.js'
+import { describeLedger } from '../../../src/testing/conformance/describe-ledger.js'
 import { ledgerOn, openFile, temporaryFile } from './open-file.js'
 
 const test = { describe, it }

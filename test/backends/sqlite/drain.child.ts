@@ -1,5 +1,5 @@
-// A worker process: claims and settles until there is nothing left to do. It tells what it did line by line, so that one
-// that is killed has told all that it knew.
+// A worker process: claims and settles until there is nothing left to do. It reports what it did line by line, so that one
+// that is killed has reported all that it knew.
 import { writeSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { sqliteBackend } from '../../../src/backends/sqlite/index.js'

@@ -13,7 +13,7 @@ afterEach(async () => {
 const mail = defineWork('mail', async (to: string, ctx) => ctx.result(`sent to ${to}`))
 
 /** A user's program: its own tables, and a work system in the same file. */
-async function program(options: { clock?: FakeClock; keepSuccess?: number; autoStart?: boolean } = {}) {
+async function program(options: { clock?: FakeClock; keepCompleted?: number; autoStart?: boolean } = {}) {
   const file = temporaryFile()
   const { clock } = options
   const backend = sqliteBackend({ file, ...(clock === undefined ? {} : { clock }) })
@@ -86,7 +86,7 @@ describe("work enqueued in the user's own transaction", () => {
 
   it('rejects a wait with RESULT_EXPIRED when it was stored, ended and was removed', async () => {
     const clock = new FakeClock()
-    const { db, work, backend } = await program({ clock, keepSuccess: 1_000 })
+    const { db, work, backend } = await program({ clock, keepCompleted: 1_000 })
     const expired = { code: 'RESULT_EXPIRED' }
     const committed = () => db.transaction(() => ({ handle: work.enqueue(mail('ada'), { tx: db }) }))().handle
     const until = async <T>(promise: Promise<T>): Promise<T> => {

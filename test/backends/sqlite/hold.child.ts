@@ -1,4 +1,4 @@
-// A worker process that claims one item and then only tells, again and again, that it runs it: until it is killed.
+// A worker process that claims one item and then only sends heartbeats for it, until it is killed.
 import { writeSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { sqliteBackend } from '../../../src/backends/sqlite/index.js'

@@ -13,7 +13,7 @@ const release = (ledger: Ledger, id: string, status: 'pending' | 'running') =>
   ledger.commit([{ guard: { by: 'status', id, in: [status] }, effects: [{ do: 'release', id, delayMs: 0 }] }])
 
 const straysOf = async (ledger: Ledger) =>
-  (await ledger.inspect!.strays!({ limit: 10 })).items.map(({ envelope }) => envelope.id)
+  (await ledger.inspect!.stuckItems!({ limit: 10 })).items.map(({ envelope }) => envelope.id)
 
 describe('what people ask of a heap of dead items', () => {
   it('loads no payload, and finds its rows by indexes', async () => {
@@ -39,7 +39,7 @@ describe('what people ask of a heap of dead items', () => {
 
     const selects = said.filter((sql) => /^\s*select/i.test(sql))
     expect(selects.length).toBeGreaterThan(50)
-    // Texts are quoted in what is told: what is left names columns.
+    // Texts are quoted in the log: what is left names columns.
     const columns = selects.map((sql) => sql.replace(/'(?:[^']|'')*'/g, "''"))
     expect(columns.filter((sql) => /\binput\b|\*(?!\))|select i\.\*/.test(sql))).toEqual([])
 
@@ -52,7 +52,7 @@ describe('what people ask of a heap of dead items', () => {
       ),
     )
     db.close()
-    // Counts of everything are made from an index alone.
+    // Counts of everything are read from an index only.
     expect([...scans]).toEqual(['SCAN item USING COVERING INDEX item_listed'])
   })
 })
@@ -101,7 +101,7 @@ describe('a file of the version before', () => {
       "insert into worker (id, host, version, types, queues, seen_at) values (?, 'h', '1', '[]', '[]', ?)"
     old.prepare(putWorker).run('before', START)
     old.exec(`insert into item (id, queue, type, group_id, priority, attempt, queue_at, start_at, input, state, flags, class,
-      fingerprint, outcome, ending, end_at, gone_at)
+      fingerprint, outcome, ending, end_at, keep_until)
       values ('d', 'default', 't', 'g', 0, 1, 1, 1, 'null', 6, 0, 'retryable', 'f', 'Error: x', 'exhausted', ${START}, ${2 * START})`)
     // Its leases are in wall time: in the time of the lease clock they would last for decades.
     old.exec(`insert into item (id, queue, type, group_id, priority, attempt, queue_at, start_at, input, state, flags, due_at,
@@ -112,7 +112,7 @@ describe('a file of the version before', () => {
     const ledger = ledgerOn(backend)
     const { inspect } = ledger
     expect(await inspect!.failures!(10)).toMatchObject([{ fingerprint: 'f', dead: 1, sample: { id: 'd' } }])
-    expect(await inspect!.flow!(1_000)).toMatchObject([{ queue: 'default', type: 't', failed: 1 }])
+    expect(await inspect!.throughput!(1_000)).toMatchObject([{ queue: 'default', type: 't', failed: 1 }])
     const workers = await inspect!.workers()
     expect(workers.map(({ id, settings }) => [id, settings])).toEqual([['before', undefined]])
     expect((await ledger.claim(ask(5))).items).toMatchObject([{ lease: { id: 'l', fence: 2 }, lapses: 1 }])

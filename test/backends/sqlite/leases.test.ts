@@ -3,7 +3,7 @@ import Database from 'better-sqlite3'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { SqliteBackend } from '../../../src/backends/sqlite/index.js'
 import { leaseClockOf } from '../../../src/backends/sqlite/lease-clock.js'
-import { systemClock } from '../../../src/core/clock.js'
+import { systemClock } from '../../../src/core/time/clock.js'
 import type { Lease } from '../../../src/ports/item.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
@@ -78,7 +78,7 @@ describe('a lease while the time of day is set', () => {
       expect((await theirs.claim(ask(10))).items).toMatchObject([{ lease: { id: 'a' }, lapses: 1, crashes: 1 }])
     })
 
-    it(`${way} by an hour lets what is handed back run at once`, async () => {
+    it(`${way} by an hour lets what is handed back run immediately`, async () => {
       const { clock, ours, theirs } = twoProcesses()
       const lease = await held(ours)
 
@@ -119,8 +119,8 @@ describe('a lease while the time of day is set', () => {
 
     it(`${way} by an hour holds for an item that was born under a lease`, async () => {
       const { clock, ours, theirs } = twoProcesses()
-      const heldBy = { worker: 'w1', token: 'token', leaseMs: LEASE }
-      const born = { do: 'push', item: item('b'), queue: 'default', delayMs: 0, heldBy } as const
+      const leasedTo = { worker: 'w1', token: 'token', leaseMs: LEASE }
+      const born = { do: 'enqueue', item: item('b'), queue: 'default', delayMs: 0, leasedTo } as const
       await ours.commit([{ guard: { by: 'absent', id: 'b' }, effects: [born] }])
 
       clock.jump(stepMs)
@@ -147,7 +147,7 @@ describe('a lease while the time of day is set', () => {
 })
 
 describe('a lease of another boot', () => {
-  it('is over at once, and a crash only of what was running', async () => {
+  it('is over immediately, and a crash only of what was running', async () => {
     const { clock, file, ours, theirs } = twoProcesses()
     await ours.commit(['running', 'waiting'].map((id) => enqueue(item(id))))
     const { items } = await ours.claim(ask(2))
@@ -173,7 +173,7 @@ describe('a lease of another boot', () => {
     ])
   })
 
-  it('ends once: those that were given since are left alone', async () => {
+  it('ends once: leases given since are kept', async () => {
     const { clock, file, ours, theirs } = twoProcesses()
     await held(ours)
     pretendAnotherBoot(file)
@@ -202,13 +202,13 @@ describe('the clock of leases', () => {
       const clock = leaseClockOf(real)
       expect(clock.boot).toBe(`boot ${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()}`)
       const uptimeMs = Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]) * 1_000
-      // The uptime counts the time that the machine was suspended; nothing else tells the two apart here.
+      // The uptime counts the time that the machine was suspended; nothing else distinguishes the two here.
       expect(clock.now()).toBeLessThanOrEqual(uptimeMs + 1_000)
       expect(clock.now()).toBeGreaterThan(performance.now())
     }
   })
 
-  it('is the time of day where one start of the machine cannot be told from another', () => {
+  it('is the time of day where one start of the machine cannot be distinguished from another', () => {
     const before = Date.now()
     const clock = leaseClockOf(systemClock, 'aix')
 

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { SqliteBackend } from '../../../src/backends/sqlite/index.js'
-import type { Claimed } from '../../../src/ports/item.js'
+import type { ClaimedItem } from '../../../src/ports/item.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
 import { ask, enqueue, finish, item, times } from '../settlements.js'
 import { ledgerOn, openFile, temporaryFile } from './open-file.js'
@@ -107,7 +107,7 @@ describe('several processes on one SQLite file', () => {
 
     const all = roots.flatMap((id) => [id, `${id}-x`, `${id}-y`])
     const views = await ledger.read(all)
-    expect(views.filter((view) => view?.status !== 'success')).toEqual([])
+    expect(views.filter((view) => view?.status !== 'completed')).toEqual([])
     // What a victim committed and could not say any more is not in its report; nothing is in two reports.
     const { done, closed } = summed([...dead, survivor])
     expect(new Set(done).size).toBe(done.length)
@@ -116,27 +116,27 @@ describe('several processes on one SQLite file', () => {
     expect(groups.filter((group) => group?.open !== 0 || group.version !== 3)).toEqual([])
   })
 
-  it('wake each other, and tell each other what has ended', async () => {
+  it('wake each other, and notify each other of what has ended', async () => {
     const file = temporaryFile()
     const ledger = open(file)
-    const heard: string[] = []
-    ledger.onInbox('me', ({ ids }) => void heard.push(...ids))
+    const received: string[] = []
+    ledger.onInbox('me', ({ itemIds }) => void received.push(...itemIds))
     const woken = new Promise<string>((resolve) => ledger.onReady(resolve))
     await ledger.claim(ask(1))
     await ledger.commit([enqueue(item('root', { waiter: 'me', groupId: 'root' }))])
     const [root] = (await ledger.claim(ask(1))).items
     await ledger.commit([finish(root!)])
-    heard.length = 0
+    received.length = 0
 
-    // Another process runs a root that waits for nobody here, and its children wake us.
+    // Another process runs a root that no caller here waits for, and its children wake us.
     await ledger.commit([enqueue(item('theirs', { waiter: 'me' }))])
     const other = worker('other', file)
     expect((await other.ended).code).toBe(0)
     const until = performance.now() + 5_000
-    while (!heard.includes('theirs') && performance.now() < until) await wait(5)
+    while (!received.includes('theirs') && performance.now() < until) await wait(5)
 
     expect(await woken).toBe('default')
-    expect(heard).toContain('theirs')
+    expect(received).toContain('theirs')
   })
 })
 
@@ -158,7 +158,7 @@ describe('the leases of several processes on one SQLite file', () => {
       await wait(20)
     }
     const [view] = await ledger.read(['a'])
-    expect(view).toMatchObject({ status: 'running', holder: 'holder' })
+    expect(view).toMatchObject({ status: 'running', worker: 'holder' })
     expect(view!.leaseUntil! - Date.now()).toBeLessThanOrEqual(LEASE_MS + 5)
     expect(view!.leaseUntil! - Date.now()).toBeGreaterThan(0)
 
@@ -166,7 +166,7 @@ describe('the leases of several processes on one SQLite file', () => {
     expect(await holder.ended).toMatchObject({ signal: 'SIGKILL', complained: '' })
     expect(new Set(holder.deeds().map(({ said }) => said))).toEqual(new Set(['held']))
     const killedAt = performance.now()
-    let again: Claimed | undefined
+    let again: ClaimedItem | undefined
     while (again === undefined && performance.now() < killedAt + 10 * LEASE_MS) {
       await wait(5)
       again = await claimOne(ledger)
@@ -179,11 +179,11 @@ describe('the leases of several processes on one SQLite file', () => {
     const file = temporaryFile()
     const ledger = open(file)
     await ledger.commit([enqueue(item('a', { parent: 'none' }))])
-    // It is not heard of again.
+    // It sends nothing more.
     const { items } = await ledger.claim(ask(1, { leaseMs: LEASE_MS }))
     expect(items).toHaveLength(1)
 
-    // It looks for four seconds.
+    // It polls for four seconds.
     const other = worker('other', file, '30000', '200')
     expect(await other.ended).toMatchObject({ code: 0, complained: '' })
 

@@ -59,8 +59,8 @@ describe('a claim with rooms on SQLite', () => {
       { queue: 'other', max: 2 },
     ]
 
-    expect(idsOf(await ledger.claim(ask(0, { from, rooms: [room(2, 'resize')] })))).toEqual(['a0', 'a1'])
-    expect(idsOf(await ledger.claim(ask(0, { from, rooms: [room(9, 'resize')] })))).toEqual(['a2', 'b'])
+    expect(idsOf(await ledger.claim(ask(0, { queues: from, rooms: [room(2, 'resize')] })))).toEqual(['a0', 'a1'])
+    expect(idsOf(await ledger.claim(ask(0, { queues: from, rooms: [room(9, 'resize')] })))).toEqual(['a2', 'b'])
   })
 
   it('takes nothing without room, and does not ask to be made again for it', async () => {
@@ -86,7 +86,7 @@ describe('a claim with rooms on SQLite', () => {
     await ledger.commit([{ guard: { by: 'none' }, effects: [{ do: 'pause', what: 'type', name: 'paused' }] }])
     const rooms = [room(5, 'resize', 'paused')]
 
-    // Bounded steps: a claim sets so many aside at most, and asks to be made again.
+    // Bounded steps: a claim puts so many on hold at most, and says that there is more.
     const replies: ClaimReply[] = []
     do replies.push(await ledger.claim(ask(5, { rooms })))
     while (replies.at(-1)!.more && replies.length < 10)

@@ -3,7 +3,7 @@ import { createWork, defineWork } from '../../../src/index.js'
 import { ask, contribute, enqueue, finish, item, times } from '../settlements.js'
 import { ledgerOn, openFile } from './open-file.js'
 
-/** A backend that tells how many transactions it has begun. */
+/** A backend that reports how many transactions it has begun. */
 function counted() {
   const begun = { count: 0 }
   const backend = openFile({

@@ -63,7 +63,7 @@ describe('tasks that keep waiting in a bounded doer', () => {
     await end('b', 'c')
   })
 
-  it('an observer that throws is ignored, and told again', async () => {
+  it('an observer that throws is ignored, and called again', async () => {
     const clock = new FakeClock()
     let calls = 0
     const doer = ageDoer({

@@ -30,11 +30,11 @@ describe.each(Object.entries(doers))('%s', (name, make) => {
     await doer.done()
   })
 
-  it('says how many run at once at most, which its buffer does not change', () => {
+  it('says how many run at the same time, which its buffer does not change', () => {
     expect(make({ max: 2, buffer: 3 }).concurrency).toBe(2)
   })
 
-  it('buffers as many as may run, unless told otherwise', () => {
+  it('buffers as many as may run by default', () => {
     expect(make({ max: 3 }).available()).toBe(6)
     expect(make({ max: 3, buffer: 0 }).available()).toBe(3)
   })
@@ -86,7 +86,7 @@ describe.each(Object.entries(doers))('%s', (name, make) => {
     expect(woken).toEqual([1, 1])
   })
 
-  it('a task that waited runs in the context of the one who gave it', async () => {
+  it('a task that waited runs in the context of its caller', async () => {
     const doer = make({ max: 1 })
     const request = new AsyncLocalStorage<string>()
     const seen: (string | undefined)[] = []
@@ -161,7 +161,8 @@ describe('which task is next', () => {
     ).toEqual(['hi', 'older', 'newer', 'same1', 'same2'])
   })
 
-  it('S125 balancedDoer max 2: a1 and a2 run, a3 and b1 wait; when a1 ends b1 starts and a3 does not', async () => {
+  // S125
+  it('balancedDoer max 2: a1 and a2 run, a3 and b1 wait; when a1 ends b1 starts and a3 does not', async () => {
     const doer = balancedDoer({ max: 2 })
     const { task, started, end } = heldTasks()
     for (const name of ['a1', 'a2', 'a3']) doer.do(task(name), { group: 'A' })
@@ -248,11 +249,11 @@ describe('which task is next', () => {
       let comparisons = 0
       // A number that notices when it is compared.
       const noticed = (value: number) => {
-        const look = () => {
+        const read = () => {
           comparisons += 1
           return value
         }
-        return { valueOf: look } as unknown as number
+        return { valueOf: read } as unknown as number
       }
       const doer = make({ max: 1 })
       for (let n = 0; n < count; n += 1)
@@ -263,7 +264,7 @@ describe('which task is next', () => {
         })
       await doer.done()
       expect(comparisons).toBeGreaterThan(count)
-      // Each comparison looks at two numbers; a search through all would make eight million.
+      // Each comparison reads two numbers; a search through all would make eight million.
       expect(comparisons / 2 / count).toBeLessThan(8 * Math.log2(count))
     },
   )

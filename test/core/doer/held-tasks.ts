@@ -1,4 +1,4 @@
-/** Tasks that note when they start and end when they are told to. */
+/** Tasks that record when they start, and end when the test says so. */
 export interface HeldTasks {
   readonly started: string[]
   task(name: string): () => Promise<void>
@@ -6,7 +6,7 @@ export interface HeldTasks {
   fail(name: string): Promise<void>
 }
 
-/** None yet. A task that was not given to anybody may be ended in advance. */
+/** None yet. A task that was not given to a doer may be ended in advance. */
 export function heldTasks(): HeldTasks {
   const started: string[] = []
   const ends = new Map<string, { resolve: () => void; reject: (error: unknown) => void }>()

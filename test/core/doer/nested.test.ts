@@ -23,7 +23,7 @@ describe('a doer within another', () => {
     await one.done()
   })
 
-  it('wants no more than either, and tells when either has room', async () => {
+  it('wants no more than either, and notifies when either has room', async () => {
     const outer = priorityDoer({ max: 1, buffer: 0 })
     const inner = priorityDoer({ max: 1, buffer: 1 })
     const both = nestedDoer(outer, inner)

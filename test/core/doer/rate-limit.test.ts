@@ -7,7 +7,7 @@ import {
   type RateLimitState,
   returnPermits,
   takePermits,
-} from '../../../src/core/doer/rate-limit.js'
+} from '../../../src/core/doer/rate/rate-limit.js'
 
 /** One bucket that remembers; asks as if at the given time. */
 function bucket(rule: RateLimitRule, startState?: RateLimitState) {

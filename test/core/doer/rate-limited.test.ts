@@ -4,12 +4,12 @@ import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../../src/backends/memory/store.js'
 import type { Doer } from '../../../src/core/doer/doer.js'
 import { priorityDoer } from '../../../src/core/doer/priority.js'
-import { rateLimitedDoer } from '../../../src/core/doer/rate-limited.js'
+import { rateLimitedDoer } from '../../../src/core/doer/rate/rate-limited.js'
 import type {
   RateLimitedBacklogInfo,
   RateLimitedDoerOptions,
   RateTaskOptions,
-} from '../../../src/core/doer/rate-options.js'
+} from '../../../src/core/doer/rate/rate-options.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { heldTasks, settled } from './held-tasks.js'
 
@@ -22,7 +22,8 @@ function limited(options: Partial<RateLimitedDoerOptions> = {}, clock = new Fake
 }
 
 describe('a rate-limited doer', () => {
-  it('S125 limit 2, the clock standing still, five tasks: 2 run and available() is 0', async () => {
+  // S125
+  it('limit 2, the clock standing still, five tasks: 2 run and available() is 0', async () => {
     let ran = 0
     const doer = rateLimitedDoer({ limit: 2, window: 100_000, now: () => 1000 })
     for (let n = 0; n < 5; n += 1)
@@ -159,7 +160,7 @@ describe('a rate-limited doer', () => {
     expect(doer.available()).toBe(10)
   })
 
-  it('a task runs in the context of the one who gave it', async () => {
+  it('a task runs in the context of its caller', async () => {
     const { clock, doer } = limited({ limit: 1, doer: priorityDoer({ max: 1 }) })
     const request = new AsyncLocalStorage<string>()
     const seen: (string | undefined)[] = []
@@ -230,7 +231,7 @@ describe('an inner doer that is full', () => {
     expect(started).toEqual(['a'])
   })
 
-  it('hears the hints of a task', async () => {
+  it('gets the hints of a task', async () => {
     const hints: unknown[] = []
     const inner = priorityDoer({ max: 1 })
     const { clock, give } = limited({
@@ -274,7 +275,7 @@ describe('onAvailable', () => {
 })
 
 describe('group limits', () => {
-  it('a full group is passed by; the others and those without a group go on', async () => {
+  it('a full group is skipped; the others and those without a group go on', async () => {
     const { clock, doer, started, give } = limited({ limit: 100, groupLimit: 1 })
     give('a1', { group: 'a' })
     give('a2', { group: 'a' })
@@ -298,7 +299,7 @@ describe('group limits', () => {
     expect(started).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  it('a task that the global limit holds back costs its group nothing, however often it is looked at', async () => {
+  it('a task that the global limit holds back costs its group nothing, however often it is checked', async () => {
     const store = memoryStore()
     const clock = new FakeClock({ startAt: 5_000_000 })
     // The global bucket is emptied from outside for ten of its short windows; the group has two permits for an hour.
@@ -313,7 +314,7 @@ describe('group limits', () => {
     expect(JSON.parse(store.get('rl:doer:group:g') ?? '[0,0,0]')[1]).toBe(0)
   })
 
-  it('a task may bring a limit, a window and an algorithm of its own', async () => {
+  it('a task may bring its own limit, window and algorithm', async () => {
     const { clock, started, give } = limited({ limit: 100, window: 1000 })
     const pro = { group: 'pro', groupLimit: 3, groupWindow: 500 }
     const free = { group: 'free', groupLimit: 1, groupAlgorithm: 'token-bucket' } as const
@@ -411,7 +412,7 @@ describe('a key from the task', () => {
 })
 
 describe('a limit in a store', () => {
-  it('is shared by all who use the store and the key', async () => {
+  it('is shared by all users of the store and the key', async () => {
     const clock = new FakeClock({ startAt: 5_000_000 })
     const store = memoryStore({ clock })
     const fleet = [1, 2, 3].map(() => limited({ limit: 4, store }, clock))
@@ -428,7 +429,7 @@ describe('a limit in a store', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('takes permits for all that wait at once: two calls for a hundred tasks', async () => {
+  it('takes permits for all waiting tasks together: two calls for a hundred', async () => {
     const clock = new FakeClock({ startAt: 5_000_000 })
     const store = memoryStore({ clock })
     let calls = 0

@@ -5,7 +5,7 @@ import { unlimitedDoer } from '../../../src/core/doer/unlimited.js'
 import { heldTasks, settled } from './held-tasks.js'
 
 describe('unlimitedDoer', () => {
-  it('asks for 256 at a time, or as many as it was told, whatever it holds', async () => {
+  it('asks for 256 at a time, or as many as its option says, whatever it holds', async () => {
     const doer = unlimitedDoer()
     expect(unlimitedDoer({ available: 9 }).available()).toBe(9)
     const { task, end } = heldTasks()
@@ -51,7 +51,7 @@ describe('unlimitedDoer', () => {
       () => Promise.reject(new Error('later')),
       () => undefined,
       () => ({
-        // A thenable of somebody who calls back more than once.
+        // A thenable that calls back more than once.
         then: (yes: () => void, no: () => void) => {
           yes()
           no()
@@ -71,7 +71,7 @@ describe('unlimitedDoer', () => {
     await wait
   })
 
-  it('a task runs in the context of the one who gave it', async () => {
+  it('a task runs in the context of its caller', async () => {
     const doer = unlimitedDoer()
     const request = new AsyncLocalStorage<string>()
     const seen: (string | undefined)[] = []
@@ -80,11 +80,11 @@ describe('unlimitedDoer', () => {
     expect(seen).toEqual(['one', 'two'])
   })
 
-  it('starts at once whatever it is given', () => {
+  it('starts immediately whatever it is given', () => {
     expect(unlimitedDoer({ available: 1 }).concurrency).toBe(Infinity)
   })
 
-  it('never wakes anybody, since available() never rises', () => {
+  it('never calls onAvailable, since available() never rises', () => {
     const off = unlimitedDoer().onAvailable!(() => {
       throw new Error('woken')
     })
@@ -106,9 +106,9 @@ describe('doWith', () => {
     await expect(doWith(doer, () => Promise.reject(new Error('no')))).rejects.toThrow('no')
     await expect(
       doWith(doer, () => {
-        throw new Error('at once')
+        throw new Error('immediately')
       }),
-    ).rejects.toThrow('at once')
+    ).rejects.toThrow('immediately')
   })
 
   it('rejects where the doer does not take it, and passes the options on', async () => {

@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../src/core/clock.js'
+import { systemClock } from '../../../src/core/time/clock.js'
 import {
   type Migration,
   migrate,
@@ -43,7 +43,7 @@ afterEach(() => {
   for (const close of closing.splice(0)) close()
 })
 
-/** Takes connections, and does with them as it is told: nothing at all, or what leads them to a server. */
+/** Takes connections, and does with them what the test says: nothing at all, or passes them on to a server. */
 async function listenTo(meet: (socket: Socket) => void) {
   const sockets = new Set<Socket>()
   const listening = createServer((socket) => {
@@ -111,7 +111,7 @@ describe('statements', () => {
     const driver = open({ connectionString: line.url })
     await driver.query(one('select 1'))
     const slow = driver.query(one('select pg_sleep(10)', 'slow_one'))
-    const heard = slow.catch((error: unknown) => error)
+    const received = slow.catch((error: unknown) => error)
     await until(
       () => 'it was not sent',
       5_000,
@@ -126,7 +126,7 @@ describe('statements', () => {
     )
     line.cut()
 
-    expect(await heard).toMatchObject({
+    expect(await received).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
       facts: { what: 'slow_one' },
       cause: expect.any(Error),
@@ -159,7 +159,7 @@ describe('statements', () => {
     await Promise.all([add(1, 2), add(2, 1)])
 
     expect(await driver.query(one('select n from public.pair'))).toEqual([[2], [2]])
-    // Whoever gave way comes again, and may meet the other once more.
+    // The one that gave way tries again, and may meet the other once more.
     expect(met).toBeGreaterThanOrEqual(3)
   })
 
@@ -227,25 +227,25 @@ describe('a connection that cannot be had', () => {
 })
 
 describe('notifications', () => {
-  it('are heard on a connection that comes back, and its hearers learn of the gap', async () => {
+  it('arrive on a connection that comes back, and its subscribers learn of the gap', async () => {
     const driver = open()
-    const heard: string[] = []
+    const received: string[] = []
     let gaps = 0
     const leave = driver.listen(
       'odd "channel"',
-      (payload) => void heard.push(payload),
+      (payload) => void received.push(payload),
       () => {
         gaps += 1
       },
     )
     await driver.listening()
-    const tell = (payload: string) =>
+    const notify = (payload: string) =>
       driver.query({ name: '', text: 'select pg_notify($1, $2)', values: ['odd "channel"', payload] })
-    await tell('one')
+    await notify('one')
     await until(
-      () => 'the first was not heard',
+      () => 'the first did not arrive',
       5_000,
-      async () => heard.includes('one'),
+      async () => received.includes('one'),
     )
     await driver.query(
       one(
@@ -257,17 +257,17 @@ describe('notifications', () => {
       5_000,
       async () => gaps === 1,
     )
-    await tell('two')
+    await notify('two')
     await until(
-      () => 'the second was not heard',
+      () => 'the second did not arrive',
       5_000,
-      async () => heard.includes('two'),
+      async () => received.includes('two'),
     )
     leave()
-    await tell('three')
-    await tell('four')
+    await notify('three')
+    await notify('four')
 
-    expect(heard).toEqual(['one', 'two'])
+    expect(received).toEqual(['one', 'two'])
     expect(errors).not.toEqual([])
   })
 })
@@ -302,7 +302,7 @@ describe('migrations', () => {
     expect(await open().query(one('select a.id, a.b from "step by step".a'))).toEqual([])
   })
 
-  it('leave a newer schema alone, and refuse one that needs a newer reader', async () => {
+  it('leave a newer schema as it is, and refuse one that needs a newer reader', async () => {
     await migrate(options('newer'))
     expect(await migrate(options('newer', { migrations: steps.slice(0, 1) }))).toEqual({ version: 2, minReader: 1 })
     const third = { version: 3, minReader: 3, about: 'a break', sql: 'alter table {schema}.a drop b' }

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { afterEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../src/core/clock.js'
+import { systemClock } from '../../../src/core/time/clock.js'
 import { SqliteConnection, type SqliteConnectionOptions } from '../../../src/drivers/sqlite/connection.js'
 import type { SqliteDatabase } from '../../../src/drivers/sqlite/database.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
@@ -50,7 +50,7 @@ describe('the writes of one turn', () => {
     expect(await texts(notes)).toEqual(['zero', 'a', 'b', 'c', 'd'])
   })
 
-  it('are written without the one that fails, which alone hears of it', async () => {
+  it('are written without the one that fails, and only its caller gets the error', async () => {
     const notes = connect()
     await notes.write((sql) => sql.add.run('a'))
 
@@ -82,7 +82,7 @@ describe('the writes of one turn', () => {
   })
 })
 
-describe('a database that somebody else is writing to', () => {
+describe('a database that another connection is writing to', () => {
   it('is waited for without blocking the event loop', async () => {
     const file = temporaryFile()
     const notes = connect({ file })
@@ -104,7 +104,7 @@ describe('a database that somebody else is writing to', () => {
     expect(utilization).toBeLessThan(0.5)
   })
 
-  it('is told as busy after half a minute, and nothing was written', async () => {
+  it('is reported as busy after half a minute, and nothing was written', async () => {
     const file = temporaryFile()
     const clock = new FakeClock()
     const notes = connect({ file, clock, random: () => 0.99 })
@@ -125,37 +125,37 @@ describe('a database that somebody else is writing to', () => {
 })
 
 describe('a change by another connection', () => {
-  it('is heard of; our own is not', async () => {
+  it('calls the listener; our own does not', async () => {
     const file = temporaryFile()
     const notes = connect({ file })
     const others = connect({ file })
     await notes.write((sql) => sql.add.run('a'))
     await others.write((sql) => sql.add.run('b'))
-    let heard = 0
+    let received = 0
     const leave = notes.onChange(() => {
-      heard += 1
+      received += 1
     })
     const first = new Promise<void>((resolve) => notes.onChange(resolve))
 
     await others.write((sql) => sql.add.run('c'))
     await first
-    const before = heard
+    const before = received
     await notes.write((sql) => sql.add.run('d'))
     for (let i = 0; i < 5; i += 1) await nextTurn()
 
     expect(before).toBe(1)
-    expect(heard).toBe(1)
+    expect(received).toBe(1)
     leave()
   })
 
-  it('is found by asking where the file system says nothing', async () => {
+  it('is found by polling where the file system reports nothing', async () => {
     const file = temporaryFile()
     const clock = new FakeClock()
     const notes = connect({ file, clock })
     await notes.write((sql) => sql.add.run('a'))
-    let heard = 0
+    let received = 0
     notes.onChange(() => {
-      heard += 1
+      received += 1
     })
     const other = new Database(file)
     other.exec("insert into note (text) values ('b')")
@@ -164,6 +164,6 @@ describe('a change by another connection', () => {
     await moved
     other.close()
 
-    expect(heard).toBe(1)
+    expect(received).toBe(1)
   })
 })

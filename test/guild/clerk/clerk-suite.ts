@@ -33,7 +33,8 @@ export function describeClerk(kind: GroundKind): void {
       Promise.all(writs.map(async ({ id }) => (await clerk.show(id)).phase))
 
     describe('phases', () => {
-      it('22: a writ is posted open, a draft new, and only legal steps are taken', async () => {
+      // 22
+      it('a writ is posted open, a draft new, and only legal steps are taken', async () => {
         const { clerk } = await start()
         const draft = await post(clerk, 'later', { draft: true })
         const writ = await post(clerk, 'now')
@@ -51,7 +52,8 @@ export function describeClerk(kind: GroundKind): void {
         expect(await phases(clerk, draft, writ)).toEqual(['new', 'completed'])
       })
 
-      it('23: fields go with a step, except those that the Clerk manages', async () => {
+      // 23
+      it('fields go with a step, except those that the Clerk manages', async () => {
         const clock = new FakeClock({ startAt: Date.parse('2026-01-01T00:00:00Z') })
         const { clerk } = await start({ clock })
         const { id, createdAt } = await post(clerk, 'x')
@@ -100,7 +102,7 @@ export function describeClerk(kind: GroundKind): void {
         await book.delete('w-alien')
       })
 
-      it('one step wins when several are tried at once, here and in another process', async () => {
+      it('one step wins when several are tried at the same time, here and in another process', async () => {
         const [one, two] = [await start(), await start()]
         for (let round = 0; round < 5; round += 1) {
           const { id } = await post(one.clerk, 'contested')
@@ -119,7 +121,8 @@ export function describeClerk(kind: GroundKind): void {
     })
 
     describe('status slots', () => {
-      it('24: each plugin has its own, and they outlive the end', async () => {
+      // 24
+      it('each plugin has its own, and they outlive the end', async () => {
         const { clerk } = await start()
         const { id } = await post(clerk, 'x')
         await clerk.setWritStatus(id, 'p', 1)
@@ -137,7 +140,7 @@ export function describeClerk(kind: GroundKind): void {
         }
       })
 
-      it('written at once, all are kept', async () => {
+      it('written at the same time, all are kept', async () => {
         const [one, two] = [await start(), await start()]
         const { id } = await post(one.clerk, 'x')
         await Promise.all([0, 1, 2, 3, 4, 5].map((n) => (n % 2 ? one : two).clerk.setWritStatus(id, `p${n}`, n)))
@@ -146,7 +149,8 @@ export function describeClerk(kind: GroundKind): void {
     })
 
     describe('links', () => {
-      it('25: are one for every spelling of their label, and keep their kind until another is given', async () => {
+      // 25
+      it('are one for every spelling of their label, and keep their kind until another is given', async () => {
         const { clerk } = await start({ plugins: [KINDS] })
         const [a, b] = [await post(clerk, 'a'), await post(clerk, 'b')]
         const first = await clerk.link(a.id, b.id, 'dependsOn')
@@ -189,7 +193,7 @@ export function describeClerk(kind: GroundKind): void {
         expect(outbound.map(({ targetId }) => targetId)).toEqual([c.id, b.id, d.id])
       })
 
-      it('made at once in two processes are one', async () => {
+      it('made at the same time in two processes are one', async () => {
         const [one, two] = [await start(), await start()]
         const [a, b] = [await post(one.clerk, 'a'), await post(one.clerk, 'b')]
         await Promise.all([1, 2, 3, 4].map((n) => (n % 2 ? one : two).clerk.link(a.id, b.id, 'x')))
@@ -198,7 +202,8 @@ export function describeClerk(kind: GroundKind): void {
     })
 
     describe('families', () => {
-      it('26: a parent completes with its last child, and fails with the first that fails', async () => {
+      // 26
+      it('a parent completes with its last child, and fails with the first that fails', async () => {
         const { clerk } = await start()
         const parent = await post(clerk, 'parent')
         const children = []
@@ -236,7 +241,8 @@ export function describeClerk(kind: GroundKind): void {
         expect((await clerk.show(good.id)).phase).toBe('completed')
       })
 
-      it('27: cancelling the root cancels what has not ended, three levels down, in one transaction', async () => {
+      // 27
+      it('cancelling the root cancels what has not ended, three levels down, in one transaction', async () => {
         const seen: ChangeEvent<WritDoc>[] = []
         const { clerk } = await start({ plugins: [recorder(seen)] })
         const root = await post(clerk, 'root')
@@ -258,7 +264,7 @@ export function describeClerk(kind: GroundKind): void {
           ...Array(5).fill('cancelled'),
           'completed',
         ])
-        // Coalesced: a draft goes to its end in one step, and so does everybody, for whoever looks after the commit.
+        // Coalesced: a draft goes to its end in one step, and so do the others, as seen after the commit.
         expect(seen.map((event) => event.type === 'update' && event.entry.title).sort()).toEqual([
           'draft',
           'leaf',
@@ -268,7 +274,8 @@ export function describeClerk(kind: GroundKind): void {
         ])
       })
 
-      it('27: when one descendant cannot be cancelled, nothing is', async () => {
+      // 27
+      it('when one descendant cannot be cancelled, nothing is', async () => {
         const { clerk } = await start({ plugins: [guard('leaf', 'cancelled')] })
         const root = await post(clerk, 'root')
         const mid = await post(clerk, 'mid', { parentId: root.id })
@@ -355,7 +362,7 @@ export function describeClerk(kind: GroundKind): void {
         expect(await phases(clerk, parent, task)).toEqual(['open', 'idea'])
       })
 
-      it('with a dangling parent, or a child that nobody can judge, undo everything', async () => {
+      it('with a dangling parent, or a child of an unknown type, undo everything', async () => {
         const { clerk, stacks } = await start()
         const book = stacks.book<WritDoc>('clerk', 'writs')
         const writ = await post(clerk, 'x')
@@ -384,7 +391,7 @@ export function describeClerk(kind: GroundKind): void {
           classification: n === 0 ? ('initial' as const) : ('active' as const),
           allowedTransitions: [n === 149 ? 'done' : `s${n + 1}`, 'done'],
         }))
-        // What is a success elsewhere is none here: the name of a phase alone does not tell.
+        // What is a success elsewhere is none here: the name of a phase does not decide.
         const slow = {
           name: 'slow',
           states: [
@@ -406,7 +413,7 @@ export function describeClerk(kind: GroundKind): void {
         expect(await phases(clerk, parent)).toEqual(['completed'])
       })
 
-      it('hear of the last two children though they end at once in two processes', async () => {
+      it('follow the last two children though they end at the same time in two processes', async () => {
         const [one, two] = [await start(), await start()]
         for (let round = 0; round < 5; round += 1) {
           const parent = await post(one.clerk, 'parent')
@@ -578,7 +585,7 @@ export function describeClerk(kind: GroundKind): void {
   })
 }
 
-/** Writes down the events of writs, as they are told after each commit. */
+/** Writes down the events of writs, as they are emitted after each commit. */
 function recorder(seen: ChangeEvent<WritDoc>[]): PluginSource {
   return watcher('recorder', (event) => void seen.push(event), { failOnError: false })
 }

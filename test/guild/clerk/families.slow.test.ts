@@ -34,20 +34,20 @@ describe('families of any shape', () => {
   afterAll(() => started.g.shutdown())
 
   it('end as a plain reading of the rules says, and a rejected step changes nothing', async () => {
-    const told = { accepted: 0, rejected: 0, cascades: 0 }
+    const counts = { accepted: 0, rejected: 0, cascades: 0 }
     await fc.assert(
       fc.asyncProperty(deeds, async (list) => {
         const outcome = await play(list)
-        told.accepted += outcome.accepted
-        told.rejected += outcome.rejected
-        told.cascades += outcome.cascades
+        counts.accepted += outcome.accepted
+        counts.rejected += outcome.rejected
+        counts.cascades += outcome.cascades
       }),
       { numRuns: 1000 },
     )
     // Or the property would hold over worlds in which nothing happens.
-    expect(told.cascades).toBeGreaterThan(200)
-    expect(told.rejected).toBeGreaterThan(100)
-    expect(told.accepted).toBeGreaterThan(1000)
+    expect(counts.cascades).toBeGreaterThan(200)
+    expect(counts.rejected).toBeGreaterThan(100)
+    expect(counts.accepted).toBeGreaterThan(1000)
   })
 
   async function play(list: readonly Deed[]): Promise<{ accepted: number; rejected: number; cascades: number }> {

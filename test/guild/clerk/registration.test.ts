@@ -5,10 +5,10 @@ import { type ClerkGuild, type ClerkGuildOptions, clerkGuild, onMemory } from '.
 import { kit, part } from '../host/plugins.js'
 import { TASK, typesPlugin } from './machines.js'
 
-async function during<R>(options: ClerkGuildOptions, look: (started: ClerkGuild) => R | Promise<R>): Promise<R> {
+async function during<R>(options: ClerkGuildOptions, inspect: (started: ClerkGuild) => R | Promise<R>): Promise<R> {
   const started = await clerkGuild(await onMemory.open(), options)
   try {
-    return await look(started)
+    return await inspect(started)
   } finally {
     await started.g.shutdown()
   }
@@ -37,7 +37,7 @@ describe('types of writs', () => {
     })
   })
 
-  it('say where a writ of them stands', async () => {
+  it('say where a writ of them is', async () => {
     await during({ plugins: [typesPlugin(TASK)] }, ({ clerk }) => {
       const at = (type: string, phase: string) => {
         const writ = { type, phase }

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { canonicalLabel, MANDATE, shortWritId } from 'millrace/guild/clerk'
 import { FakeClock, seededRandom } from 'millrace/testing'
 import { describe, expect, it } from 'vitest'
-import { checkWritType } from '../../../src/guild/clerk/check-writ-type.js'
-import { writIds } from '../../../src/guild/clerk/writ-ids.js'
+import { checkWritType } from '../../../src/guild/clerk/types/check-writ-type.js'
+import { writIds } from '../../../src/guild/clerk/writs/writ-ids.js'
 import { TASK } from './machines.js'
 
 describe('ids of writs', () => {

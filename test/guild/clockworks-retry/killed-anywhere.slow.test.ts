@@ -23,7 +23,7 @@ function guildOn(backend: StacksBackend, clock: FakeClock, onRun: () => void = (
   })
 }
 
-/** A store whose wake-ups do not arrive: it looks now and then, and leaves the event to the other one for as long as that lives. */
+/** A store whose wake-ups do not arrive: it polls now and then, and leaves the event to the other one for as long as that lives. */
 function deaf(backend: StacksBackend): StacksBackend {
   backend.outbox.onAppend = () => () => undefined
   return backend
@@ -61,7 +61,8 @@ async function killedAt(call: number, survivor: string): Promise<string | undefi
 }
 
 it.each(['beside it', 'after it'])(
-  '43: killed after any call to the store from the stuck commit on, the retry still happens, once, by a process %s',
+  // 43
+  'killed after any call to the store from the stuck commit on, the retry still happens, once, by a process %s',
   async (survivor) => {
     const deaths: string[] = []
     for (let call = 1; ; call += 1) {
@@ -69,7 +70,7 @@ it.each(['beside it', 'after it'])(
       if (died === undefined) break
       deaths.push(died)
     }
-    // In the last run it came to its end. On the way there it was killed with the event found, taken and read, after each look of
+    // In the last run it came to its end. On the way there it was killed with the event found, taken and read, after each poll of
     // the observer, after its commit, and after its progress was stored.
     expect(deaths.join(' ')).toMatch(
       /^commit outbox.isBehind outbox.claim outbox.read begin get count .*append commit outbox.advance /,

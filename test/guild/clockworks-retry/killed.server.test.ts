@@ -65,7 +65,8 @@ function killed(address: string, step: string): Promise<{ signal: string | null;
 // Most of it is the start of a process and the wait for a lease: they do that side by side. The one that comes after is this process.
 describe.concurrent.each(PLACES)('on $name', ({ address, backend }) => {
   it.each(STEPS.map((step, n) => [step, n] as const))(
-    '43: killed %s, the retry still happens, once',
+    // 43
+    'killed %s, the retry still happens, once',
     async (step, n) => {
       expect(await killed(address(n), step)).toEqual({ signal: 'SIGKILL', errors: '' })
       expect(await failTwice(backend(n))).toEqual({ phase: 'stuck', rigs: ['stuck', 'stuck'] })

@@ -112,7 +112,7 @@ describe('yields that survive JSON', () => {
     [[Number.NaN], 'yields[0] is NaN'],
     [{ at: new Date(0) }, 'yields.at is not a plain object'],
     [{ m: new Map() }, 'yields.m is not a plain object'],
-    [{ toJSON: () => 1 }, 'yields has a toJSON of its own'],
+    [{ toJSON: () => 1 }, 'yields has its own toJSON'],
     [Object.assign([1], { length: 3 }), 'yields is an array with gaps or names'],
     [-0, 'yields is -0'],
   ])('are not %o', (value, problem) => {

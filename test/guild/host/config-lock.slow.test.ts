@@ -13,7 +13,8 @@ beforeEach(() => {
   onTestFinished(() => rmSync(home, { recursive: true, force: true }))
 })
 
-it('W17 no process loses what it wrote to guild.json, however many write at once', async () => {
+// W17
+it('no process loses what it wrote to guild.json, however many write at the same time', async () => {
   const TIMES = 40
   const writers = ['a', 'b', 'c'].map((id) => {
     const child = spawn(process.execPath, ['test/guild/host/processes/config-writer.mjs', home, id, String(TIMES)])
@@ -32,8 +33,8 @@ describe('a lock of guild.json', () => {
   it.each([
     { whose: 'a process that died', holder: () => `${deadPid()} ${hostname()} token`, ageMs: 0 },
     { whose: 'another machine, long ago', holder: () => '1 elsewhere token', ageMs: 60_000 },
-    { whose: 'nobody, because its maker died before it said who it was', holder: () => '', ageMs: 60_000 },
-  ])('of $whose keeps nobody from writing', async ({ holder, ageMs }) => {
+    { whose: 'an unknown process, because its maker died before it wrote its name', holder: () => '', ageMs: 60_000 },
+  ])('of $whose keeps no process from writing', async ({ holder, ageMs }) => {
     const g = await createGuild({ root: home, plugins: [{ package: 'k-kit', plugin: { kit: {} } }] })
     const lock = join(home, 'guild.json.lock')
     writeFileSync(lock, holder())

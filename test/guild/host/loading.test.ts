@@ -24,10 +24,10 @@ function installed(name: string, manifest: object, files: Readonly<Record<string
 
 const SAYS = (word: string) => `{ apparatus: { provides: { word: '${word}' }, start() {} } }`
 
-async function during<R>(options: GuildOptions, look: (g: StartedGuild) => R | Promise<R>): Promise<R> {
+async function during<R>(options: GuildOptions, inspect: (g: StartedGuild) => R | Promise<R>): Promise<R> {
   const g = await createGuild(options)
   try {
-    return await look(g)
+    return await inspect(g)
   } finally {
     await g.shutdown()
   }

@@ -20,7 +20,8 @@ async function started(...plugins: readonly PluginSource[]) {
 const ids = (list: readonly { readonly id: string }[]) => list.map(({ id }) => id)
 
 describe('the host', () => {
-  it('1: starts what is required first, and tells of each start and of the whole', async () => {
+  // 1
+  it('starts what is required first, and reports each start and the whole', async () => {
     const story: string[] = []
     const watcher = part('watcher', story, {
       start: (ctx) => {
@@ -34,7 +35,8 @@ describe('the host', () => {
     expect(story).toEqual(['start watcher', 'started watcher', 'start b', 'started b', 'start a', 'started a', 'phase'])
   })
 
-  it('2: leaves out what needs something missing, and all that needs it, and goes on', async () => {
+  // 2
+  it('leaves out what needs something missing, and all that needs it, and goes on', async () => {
     const story: string[] = []
     const g = await started(
       part('a', story, { requires: ['ghost'] }),
@@ -53,7 +55,8 @@ describe('the host', () => {
     expect(story).toEqual(['start d'])
   })
 
-  it('3: fails every member of a circle, and what depends on one', async () => {
+  // 3
+  it('fails every member of a cycle, and what depends on one', async () => {
     const story: string[] = []
     const g = await started(
       part('a', story, { requires: ['b'] }),
@@ -70,7 +73,8 @@ describe('the host', () => {
     expect(story).toEqual([])
   })
 
-  it('4: fails a kit that requires a kit, and keeps the other', async () => {
+  // 4
+  it('fails a kit that requires a kit, and keeps the other', async () => {
     const g = await started(kit('k', { requires: ['l'] }), kit('l', {}))
 
     expect(ids(g.kits())).toEqual(['l'])
@@ -79,7 +83,8 @@ describe('the host', () => {
     ])
   })
 
-  it('5: warns of what nobody consumes and of what is recommended and absent', async () => {
+  // 5
+  it('warns of what no plugin consumes and of what is recommended and absent', async () => {
     const g = await started(kit('k', { relays: {}, recommends: ['clockworks'] }))
 
     expect(g.startupWarnings()).toEqual([
@@ -89,7 +94,8 @@ describe('the host', () => {
     expect(ids(g.kits())).toEqual(['k'])
   })
 
-  it('6: waits for a start that takes time', async () => {
+  // 6
+  it('waits for a start that takes time', async () => {
     const clock = new FakeClock()
     let isReady = false
     const seen: boolean[] = []
@@ -111,7 +117,8 @@ describe('the host', () => {
     expect(seen).toEqual([true])
   })
 
-  it('7: stops in reverse order whatever fails, throws once, and is then gone', async () => {
+  // 7
+  it('stops in reverse order whatever fails, throws once, and is then gone', async () => {
     const story: string[] = []
     const failing = { stop: () => Promise.reject(new Error('stuck valve')) }
     const g = await createGuild({ plugins: [part('a', story), part('b', story, failing), part('c', story)] })

@@ -194,7 +194,7 @@ describe('a strict guild', () => {
 })
 
 describe('the order', () => {
-  it('puts what is recommended first, unless that makes a circle', async () => {
+  it('puts what is recommended first, unless that makes a cycle', async () => {
     const g = await createGuild({
       plugins: [
         part('a', [], { recommends: ['c', 'missing'] }),
@@ -219,7 +219,7 @@ describe('what an apparatus is given', () => {
           consumes: ['tools'],
           supportKit: { tools: 2 },
           start: (ctx) => {
-            ctx.kits('tools').length = 0 // A fresh array: this harms nobody.
+            ctx.kits('tools').length = 0 // A fresh array: this does no harm.
             seen.push(...ctx.kits('tools'), ...ctx.kits('requires'))
           },
         }),
@@ -298,7 +298,7 @@ describe('the API of an apparatus', () => {
     expect(early).toMatchObject({ code: 'NO_APPARATUS', message: expect.stringContaining('has not started yet') })
     expect(() => g.apparatus('mute')).toThrow('it has started, but provides none')
     expect(() => g.apparatus('k')).toThrow('it is a kit')
-    expect(() => g.apparatus('nobody')).toThrow('no such plugin is loaded')
+    expect(() => g.apparatus('missing')).toThrow('no such plugin is loaded')
     await g.shutdown()
     expect(() => g.apparatus('b')).toThrow('it has been stopped')
     expect(g.tryApparatus('b')).toBeNull()
@@ -307,21 +307,21 @@ describe('the API of an apparatus', () => {
 })
 
 describe('a shutdown', () => {
-  it('tells everybody first, and stops everything though a handler throws', async () => {
+  it('notifies all first, and stops everything though a handler throws', async () => {
     const story: string[] = []
     const g = await createGuild({
       plugins: [
         part('a', story, {
           start: (ctx) => {
             ctx.on('guild:shutdown', () => Promise.reject(new Error('deaf')))
-            ctx.on('guild:shutdown', () => void story.push('told'))
+            ctx.on('guild:shutdown', () => void story.push('notified'))
           },
         }),
       ],
     })
 
     await expect(g.shutdown()).rejects.toMatchObject({ failures: [{ id: 'a' }] })
-    expect(story).toEqual(['start a', 'told', 'stop a'])
+    expect(story).toEqual(['start a', 'notified', 'stop a'])
   })
 
   it('asked for by a stop does not wait for itself', async () => {

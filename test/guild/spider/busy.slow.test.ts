@@ -1,6 +1,6 @@
 import { createWork, memoryBackend } from 'millrace'
 import { expect, it, onTestFinished } from 'vitest'
-import { systemClock } from '../../../src/core/clock.js'
+import { systemClock } from '../../../src/core/time/clock.js'
 import { Gauges } from '../../load/gauges.js'
 import { onMemory, onSqlite } from '../grounds.js'
 import { spiderGuild } from './spider-guild.js'

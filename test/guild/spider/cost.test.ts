@@ -3,7 +3,7 @@ import { FakeClock } from 'millrace/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type SpiderGuild, type SpiderGuildOptions, spiderGuild } from './spider-guild.js'
 
-/** What a store was asked for and told, by book. */
+/** The reads and writes of a store, by book. */
 interface Counts {
   readonly read: Map<string, number>
   readonly written: Map<string, number>
@@ -47,7 +47,8 @@ async function readBy(counts: Counts, run: () => Promise<unknown>): Promise<Reco
 }
 
 describe('the cost of a crawl', () => {
-  it('W10: is the same beside three writs that are ready and three sessions that go on as beside sixty of each', async () => {
+  // W10
+  it('is the same beside three writs that are ready and three sessions that go on as beside sixty of each', async () => {
     const costs: Record<string, number>[] = []
     for (const many of [3, 60]) {
       const { made, counts } = await countedGuild({
@@ -69,7 +70,8 @@ describe('the cost of a crawl', () => {
     expect(costs[1]).toEqual(costs[0])
   })
 
-  it('W11: rewrites the engine that it is about, and none of the others in its rig', async () => {
+  // W11
+  it('rewrites the engine that it is about, and none of the others in its rig', async () => {
     const LENGTH = 30
     const engines = Array.from({ length: LENGTH }, (_, n) => ({
       id: `e${n}`,
@@ -88,7 +90,8 @@ describe('the cost of a crawl', () => {
     expect(await made.phaseOf(writ)).toBe('completed')
   })
 
-  it('W14: does not follow the links of writs that wait, however long their chain', async () => {
+  // W14
+  it('does not follow the links of writs that wait, however long their chain', async () => {
     const costs: Record<string, number>[] = []
     for (const length of [3, 40]) {
       const { made, counts } = await countedGuild({})
@@ -105,19 +108,19 @@ describe('the cost of a crawl', () => {
   })
 })
 
-it('looks after three items that were handed over by as many questions as after thirty', async () => {
+it('checks three items that were handed over with as many queries as thirty', async () => {
   const costs: Record<string, number>[] = []
   for (const many of [3, 30]) {
     const clock = new FakeClock()
     const { made, counts } = await countedGuild({ clock, spider: { maxConcurrentEngines: many } })
     for (let n = 0; n < many; n += 1) await made.post()
-    let looks = 0
+    let checks = 0
     const running = made.spider.start({
       work: {
         capabilities: { atomic: true, inspect: true },
         enqueue: (() => ({ accepted: async () => undefined })) as never,
         states: async (ids) => {
-          looks += 1
+          checks += 1
           expect(ids).toHaveLength(many)
           return ids.map((id) => ({
             id,
@@ -134,10 +137,10 @@ it('looks after three items that were handed over by as many questions as after 
     const rows = made.stacks.book('spider', 'queue')
     while ((await rows.count([['kind', '=', 'item']])) < many) await running.settled()
     await running.settled()
-    const before = looks
+    const before = checks
     counts.asked.clear()
     await clock.advance(5_000)
-    while (looks === before) await running.settled()
+    while (checks === before) await running.settled()
     await running.settled()
     costs.push(Object.fromEntries([...counts.asked].sort()))
     await running.stop()
@@ -146,7 +149,8 @@ it('looks after three items that were handed over by as many questions as after 
   expect(costs[1]).toEqual(costs[0])
 })
 
-it('W13: a transaction in memory looks at the documents that it touches, and at no other', async () => {
+// W13
+it('a transaction in memory reads the documents that it touches, and no other', async () => {
   const space = new MemorySpace()
   const stacks = await openStacks({ backend: memoryStacks({ space }) })
   onTestFinished(() => stacks.close())

@@ -13,7 +13,7 @@ async function until(isSo: () => Promise<boolean> | boolean): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-/** A run that ends when it is told how. */
+/** A run that ends when the test says how. */
 function held() {
   let end: (outcome: 'completes' | 'fails') => void = () => {}
   const signals: AbortSignal[] = []
@@ -82,7 +82,7 @@ export function describeEndings(kind: GroundKind): void {
 
         expect(await spider.crawl()).toMatchObject({ action: 'rig-completed', outcome: 'stuck' })
 
-        // The writ was opened again at once, and waits: what was begun for it is not over, and holds its slot.
+        // The writ was opened again immediately, and waits: what was begun for it is not over, and holds its slot.
         expect(await phaseOf(writ)).toBe('open')
         expect(await spider.crawl()).toBeNull()
         expect(await rigsOf(writ)).toHaveLength(1)
@@ -123,7 +123,7 @@ export function describeEndings(kind: GroundKind): void {
         expect(await slots(made)).toBe(0)
       })
 
-      it.each(['the writ', 'the rig'])('is told to stop when %s is cancelled', async (what) => {
+      it.each(['the writ', 'the rig'])('is asked to stop when %s is cancelled', async (what) => {
         const long = held()
         const made = await open({
           spider: { maxConcurrentEnginesPerRig: 2 },
@@ -207,7 +207,7 @@ export function describeEndings(kind: GroundKind): void {
       const done: EngineDesign['run'] = async () => ({ status: 'completed', yields: 1 })
       type Items = ReturnType<typeof memoryBackend>
 
-      /** A process: a guild, and a work system on items that all share. It looks after its items every few milliseconds. */
+      /** A process: a guild, and a work system on items that all share. It checks its items every few milliseconds. */
       const member = async (
         items: Items,
         options: SpiderGuildOptions,
@@ -267,13 +267,13 @@ export function describeEndings(kind: GroundKind): void {
         await until(async () => (await client.spider.forWrit(session.id))?.engines[0]?.sessionId !== undefined)
         const { id = '' } = (await client.spider.forWrit(session.id)) ?? {}
         await client.stacks.book<SessionDoc>('animator', 'sessions').put({ id, status: 'completed' })
-        // PostgreSQL tells of books that a durable watcher is told of, and sessions are none of them.
+        // PostgreSQL notifies only of books that a durable watcher follows, and sessions are none of them.
         if (kind.name !== 'SQLite') await client.post('plain')
         await until(async () => (await client.phaseOf(session)) === 'completed')
       })
 
       it.each(['the process that handed it over', 'another process, after that one is gone'])(
-        'an item that is cancelled before anybody began it cancels rig and writ, seen by %s',
+        'an item that is cancelled before it began cancels rig and writ, seen by %s',
         async (by) => {
           const items = memoryBackend()
           const first = await member(items, { designs: { done }, spider: { maxConcurrentEngines: 1 } }, waiting)
@@ -296,19 +296,19 @@ export function describeEndings(kind: GroundKind): void {
         },
       )
 
-      it('an item that is cancelled and discarded before anybody looked is for a person: it may have been lost as well', async () => {
+      it('an item that is cancelled and discarded before a process saw it is for a person: it may have been lost as well', async () => {
         const items = memoryBackend()
-        let look = () => {}
-        const isToLook = new Promise<void>((resolve) => (look = resolve))
+        let ask = () => {}
+        const mayAsk = new Promise<void>((resolve) => (ask = resolve))
         const made = await member(items, { designs: { done }, hasRetry: true }, waiting, (w) => ({
-          states: async (ids) => isToLook.then(() => w.states(ids)),
+          states: async (ids) => mayAsk.then(() => w.states(ids)),
         }))
         const writ = await made.post()
         const id = await itemIn(made)
         await made.w.cancel(id)
         const discarded = await openOps(items).discard({ state: 'cancelled' }, { who: 'me', why: 'not wanted' })
         expect(discarded).toMatchObject({ done: 1, state: 'done' })
-        look()
+        ask()
         await until(async () => (await made.phaseOf(writ)) !== 'open')
         expect(await made.clerk.show(writ.id)).toMatchObject({
           phase: 'stuck',
@@ -323,16 +323,16 @@ export function describeEndings(kind: GroundKind): void {
         const first = await member(memoryBackend(), { designs: { done } }, waiting)
         const writ = await first.post()
         await itemIn(first)
-        let looks = 0
-        // It comes when there is nothing to hand over again, and looks at what is not there.
+        let asked = 0
+        // It comes when there is nothing to hand over again, and asks for what is not there.
         await member(memoryBackend(), { designs: { done } }, waiting, (w) => ({
           enqueue: (() => ({ accepted: () => new Promise(() => undefined) })) as never,
           states: async (ids) => {
-            looks += ids.length
+            asked += ids.length
             return w.states(ids)
           },
         }))
-        await until(() => looks >= 3)
+        await until(() => asked >= 3)
         expect(await first.phaseOf(writ)).toBe('open')
       })
 
@@ -444,7 +444,7 @@ export function describeEndings(kind: GroundKind): void {
           [three1]: { status: 'cancelled' },
         })
         await until(async () => (await first.phaseOf(writ)) === 'open')
-        // Items that nobody wants any more are taken and found empty, while the one goes on.
+        // Items that are no longer needed are claimed and do nothing, while the one goes on.
         await until(async () => (await second.w.list({ status: 'pending' })).length === 0)
         expect(await first.rigsOf(writ)).toHaveLength(1)
         long.end('completes')

@@ -57,7 +57,7 @@ export class Fleet {
     for (const member of this.#members) await this.#kill(member)
   }
 
-  /** The oldest that has got to work. On a busy machine, those that are still starting would be killed for ever otherwise. */
+  /** The oldest that has got to work. On a busy machine, those that are still starting would be killed forever otherwise. */
   async #killOne(spared: ReadonlySet<number>): Promise<boolean> {
     const { log, victim } = this.#options
     const working = victim === 'running' ? runningIn(log) : hasRunIn(log)
@@ -86,7 +86,7 @@ export class Fleet {
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
     const gone = new Promise((resolve) => child.once('exit', resolve))
     child.kill('SIGKILL')
-    // Now, and not when this process hears of it: until then another one may have taken over.
+    // Now, and not when this process is notified of it: until then another one may have taken over.
     this.killedAt.set(child.pid, Date.now())
     await gone
   }

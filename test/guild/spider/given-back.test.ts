@@ -88,7 +88,7 @@ it.each(['before', 'after'])(
   },
 )
 
-it('an engine that does not listen is given back when it is told to stop, and what it comes to still counts', async () => {
+it('an engine that ignores its signal is given back when it is aborted, and its result still counts', async () => {
   let end = () => {}
   const member = fleet(() => new Promise((resolve) => (end = resolve)))
   const [now, other] = [await member(), await member()]

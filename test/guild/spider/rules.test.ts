@@ -11,7 +11,7 @@ import { type Ground, onMemory } from '../grounds.js'
 import { type SpiderGuild, type SpiderGuildOptions, spiderGuild, thrower } from './spider-guild.js'
 
 const done: EngineDesign['run'] = async () => ({ status: 'completed', yields: { ok: true } })
-/** An expression, spelt so that nobody takes it for a template string. */
+/** An expression, spelt so that it is not read as a template string. */
 const ref = (path: string): string => `$\{${path}}`
 
 async function open(options: SpiderGuildOptions = {}, ground?: Ground): Promise<SpiderGuild> {
@@ -21,7 +21,8 @@ async function open(options: SpiderGuildOptions = {}, ground?: Ground): Promise<
 }
 
 describe('what a run is given', () => {
-  it('W9: text of the writ is never read as an expression, however it looks', async () => {
+  // W9
+  it('text of the writ is never read as an expression, whatever it contains', async () => {
     let seen: unknown
     const { clerk, drain } = await open({
       spider: { variables: { place: { name: 'bakery' } } },
@@ -66,8 +67,8 @@ describe('what a run is given', () => {
     ['an unknown root', { givens: { x: ref('env.HOME') } }, 'must begin with'],
     ['an unknown design', { designId: 'nothing' }, 'unknown design'],
     ['an upstream that is not there', { upstream: ['ghost'] }, 'unknown upstream'],
-    ['a circle', { upstream: ['a'] }, 'upstream of itself'],
-    ['a condition on the writ', { when: ref('writ.title') }, 'must look at yields'],
+    ['a cycle', { upstream: ['a'] }, 'upstream of itself'],
+    ['a condition on the writ', { when: ref('writ.title') }, 'must read yields'],
   ])('a template with %s fails startup', async (_, fields, text) => {
     const engines = [
       { id: 'a', designId: 'done', ...fields },
@@ -165,7 +166,7 @@ describe('failures', () => {
     const [rig] = await rigsOf(writ)
     expect(rig?.engines[0]?.attempts).toHaveLength(2)
     expect(keys).toEqual([1, 2, 3].map((n) => `${rig?.id}/only/${n}`))
-    // Handed over to Clockworks-Retry; somebody need not wait for the hold.
+    // Handed over to Clockworks-Retry; resuming need not wait for the hold.
     expect((await clerk.show(writ.id)).phase).toBe('open')
     await drain()
     const second = (await rigsOf(writ))[1]
@@ -175,7 +176,7 @@ describe('failures', () => {
 })
 
 describe('what plugins get wrong', () => {
-  it('a block check that answers nothing sensible holds up nobody else', async () => {
+  it('a block check that answers nonsense holds up no other engine', async () => {
     const { post, drain, phaseOf, warnings } = await open({
       plugins: [
         {
@@ -242,7 +243,7 @@ describe('what plugins get wrong', () => {
     })
   })
 
-  it('a session that is deleted has failed, and nobody waits for it any longer', async () => {
+  it('a session that is deleted has failed, and its engine waits no longer', async () => {
     const { post, drain, statusOf, spider, stacks } = await open({
       designs: { quick: async (_, { rigId }) => ({ status: 'launched', sessionId: `s-${rigId}` }) },
       plugins: [{ package: 'animator-kit', plugin: { kit: { books: { sessions: {} } } } }],
@@ -296,7 +297,8 @@ describe('limits', () => {
 })
 
 describe('what the original lost', () => {
-  it('W4, W15: crawls at once, in two guilds on one store, give a writ one rig and an engine one run', async () => {
+  // W4, W15
+  it('concurrent crawls, in two guilds on one store, give a writ one rig and an engine one run', async () => {
     const ground = await onMemory.open()
     let running = 0
     let most = 0
@@ -319,7 +321,8 @@ describe('what the original lost', () => {
     expect(await one.stacks.book('spider', 'queue').count()).toBe(0)
   })
 
-  it('W5: what comes back after a cancel is not listened to, and its signal was told', async () => {
+  // W5
+  it('what comes back after a cancel is discarded, and its signal was aborted', async () => {
     let finish = () => {}
     let signal: AbortSignal | undefined
     const { post, spider, clerk, phaseOf, warnings } = await open({
@@ -346,7 +349,8 @@ describe('what the original lost', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['RESULT_DISCARDED'])
   })
 
-  it('W6: a gate that makes a writ stuck says why in the same change', async () => {
+  // W6
+  it('a gate that makes a writ stuck says why in the same change', async () => {
     const seen: unknown[] = []
     const spy: PluginSource = {
       package: 'spy-apparatus',
@@ -374,14 +378,15 @@ describe('what the original lost', () => {
     await clerk.transition(blocker.id, 'failed')
     await drain()
     expect(seen).toEqual([expect.objectContaining({ stuckCause: 'failed-blocker', blockerIds: [blocker.id] })])
-    // W9: in the original nothing could free it. It has been looked at once more since, and waits.
+    // W9: in the original nothing could free it. It has been checked once more since, and waits.
     expect(await drain()).toEqual([])
     await clerk.unlink(writ.id, blocker.id, 'follows')
     expect((await drain()).map(({ action }) => action)).toEqual(['writ-unstuck', 'rig-spawned', 'rig-completed'])
     expect(await phaseOf(writ)).toBe('completed')
   })
 
-  it('W7: grafts of two engines and the block of a third survive a restart', async () => {
+  // W7
+  it('grafts of two engines and the block of a third survive a restart', async () => {
     const ground = await onMemory.open()
     let grafting = 0
     const options: SpiderGuildOptions = {
@@ -420,7 +425,8 @@ describe('what the original lost', () => {
     expect((await second.clerk.show(writ.id)).resolution).toBe('"scheduled-time"')
   })
 
-  it('W8: a process that dies in a run costs no rig: same engine, same key; the third time it is a failure', async () => {
+  // W8
+  it('a process that dies in a run costs no rig: same engine, same key; the third time it is a failure', async () => {
     const ground = await onMemory.open()
     const keys: (string | undefined)[] = []
     const designs = {
@@ -451,7 +457,50 @@ describe('what the original lost', () => {
     })
   })
 
-  it('W9: cancelling an old rig does not cancel the writ whose retry is running', async () => {
+  // W8
+  it('a run whose lease is over is aborted, which is no failure, and the engine runs again', async () => {
+    const memory = await onMemory.open()
+    let isReachable = true
+    const ground = {
+      ...memory,
+      backend: () => {
+        const backend = memory.backend()
+        const begin = backend.begin.bind(backend)
+        backend.begin = async (options) => {
+          if (!isReachable) throw new Error('unreachable')
+          return begin(options)
+        }
+        return backend
+      },
+    }
+    const clock = new FakeClock()
+    let runs = 0
+    const designs = {
+      listens: (_: unknown, { signal }: { readonly signal?: AbortSignal }) => {
+        runs += 1
+        if (runs > 1) return Promise.resolve({ status: 'completed' as const, yields: {} })
+        return new Promise<never>((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
+      },
+    }
+    const { post, spider, drain, phaseOf, warnings, rigsOf } = await open({ designs, clock }, ground)
+    const writ = await post()
+    await spider.crawl()
+    // The crawl itself goes on to its next step, which needs the store.
+    const crawl = expect(spider.crawl()).rejects.toThrow('unreachable')
+    await until(() => runs === 1)
+    await clock.advance(29_000)
+    isReachable = false
+    await clock.advance(31_000)
+    isReachable = true
+    await crawl
+    await drain()
+    expect({ runs, phase: await phaseOf(writ) }).toEqual({ runs: 2, phase: 'completed' })
+    expect(warnings.map(({ code }) => code)).toEqual(['RESULT_DISCARDED'])
+    expect((await rigsOf(writ)).map(({ engines }) => engines[0]?.attempts)).toEqual([undefined])
+  })
+
+  // W9
+  it('cancelling an old rig does not cancel the writ whose retry is running', async () => {
     let runs = 0
     const { post, spider, drain, rigsOf, phaseOf } = await open({
       hasRetry: true,
@@ -470,11 +519,12 @@ describe('what the original lost', () => {
     expect(await phaseOf(writ)).toBe('open')
   })
 
-  it('W9: without a provider of sessions, they are launched, cancelled with their writ, and collected from any book', async () => {
+  // W9
+  it('without a provider of sessions, they are launched, cancelled with their writ, and collected from any book', async () => {
     const { post, spider, clerk, stacks, phaseOf, warnings, g } = await open({
       designs: { quick: async (_, { rigId }) => ({ status: 'launched', sessionId: `s-${rigId}` }) },
       spider: { sessions: { ownerId: 'desk', book: 'talks' } },
-      // Somebody has a book of sessions, and no way to cancel one.
+      // A kit has a book of sessions, and no way to cancel one.
       plugins: [{ package: 'desk-kit', plugin: { kit: { books: { talks: {} } } } }],
     })
     expect(g.tryApparatus('desk')).toBeNull()
@@ -489,7 +539,8 @@ describe('what the original lost', () => {
     expect(warnings).toEqual([])
   })
 
-  it('W9: a writ that a person sticks after the requeue stays stuck, before and after a restart', async () => {
+  // W9
+  it('a writ that a person sticks after the requeue stays stuck, before and after a restart', async () => {
     const ground = await onMemory.open()
     let runs = 0
     const options: SpiderGuildOptions = {
@@ -514,7 +565,8 @@ describe('what the original lost', () => {
     expect(await second.phaseOf(writ)).toBe('stuck')
   })
 
-  it('W9: a writ that a person sticks while engines of its first rig run on stays stuck, before and after a restart', async () => {
+  // W9
+  it('a writ that a person sticks while engines of its first rig run on stays stuck, before and after a restart', async () => {
     const ground = await onMemory.open()
     const options: SpiderGuildOptions = {
       hasRetry: true,
@@ -539,7 +591,8 @@ describe('what the original lost', () => {
     expect(await second.phaseOf(writ)).toBe('stuck')
   })
 
-  it('W12: a dozen old writs that wait do not stop a younger one', async () => {
+  // W12
+  it('a dozen old writs that wait do not stop a younger one', async () => {
     const { post, clerk, spider, follows } = await open({
       designs: { quick: async () => ({ status: 'blocked', blockType: 'patron-input', condition: { requestId: 'r' } }) },
     })
@@ -549,7 +602,8 @@ describe('what the original lost', () => {
     expect(await spider.crawl()).toMatchObject({ action: 'rig-spawned', writId: young.id })
   })
 
-  it('W18: it says what it decided about a writ, and why', async () => {
+  // W18
+  it('it says what it decided about a writ, and why', async () => {
     const { post, g, drain, clerk, spider } = await open({ designs: { thrower }, hasRetry: true })
     const retry = g.apparatus<ClockworksRetryApi>('clockworks-retry')
     const writ = await post()
@@ -559,7 +613,7 @@ describe('what the original lost', () => {
       decision: 'leave',
       reason: expect.stringContaining('open'),
     })
-    // Spawned, failed, opened again: what happened is told after the requeue, too.
+    // Spawned, failed, opened again: what happened is described after the requeue, too.
     await spider.crawl()
     await spider.crawl()
     expect(await retry.describe(writ.id)).toMatchObject({
@@ -581,7 +635,7 @@ describe('what the original lost', () => {
 })
 
 describe('writs that were there before', () => {
-  it('join the line when their type gets a template', async () => {
+  it('are queued when their type gets a template', async () => {
     const ground = await onMemory.open()
     const before = await spiderGuild(ground, { spider: { rigTemplateMappings: {} } })
     const writs = [await before.post(), await before.post()]

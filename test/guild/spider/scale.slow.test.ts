@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { type BackendTx, type StacksBackend, sqliteStacks } from 'millrace/guild/stacks'
 import { expect, it, onTestFinished } from 'vitest'
-import type { InternalQuery } from '../../../src/guild/stacks/filter.js'
+import type { InternalQuery } from '../../../src/guild/stacks/query/filter.js'
 import { querySql } from '../../../src/guild/stacks/sqlite/expression.js'
 import { sqliteBook } from '../stacks/sqlite-book.js'
 import { spiderGuild } from './spider-guild.js'
@@ -12,11 +12,12 @@ import { spiderGuild } from './spider-guild.js'
 const GATED = 100_000
 const RUNNABLE = 10
 
-it(`W10, W12: ${GATED} gated writs and ${RUNNABLE} runnable ones: a crawl reads only what it acts on`, async () => {
+// W10, W12
+it(`${GATED} gated writs and ${RUNNABLE} runnable ones: a crawl reads only what it acts on`, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-spider-scale-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'stacks.sqlite')
-  // One gated writ is made as everybody makes them; the others are copies of its documents, all older than what can run.
+  // One gated writ is made in the ordinary way; the others are copies of its documents, all older than what can run.
   const first = await spiderGuild({ backend: () => sqliteStacks({ file }), close: async () => undefined })
   const draft = await first.clerk.post({ title: 'later', body: '', draft: true })
   const gated = await first.post('gated')
@@ -50,7 +51,7 @@ it(`W10, W12: ${GATED} gated writs and ${RUNNABLE} runnable ones: a crawl reads 
   )
   expect(await second.clerk.count({ phase: 'completed' })).toBe(RUNNABLE)
   expect(most.documents).toBeLessThan(40)
-  // The end of one that all of them wait for is told in steps, not in one crawl.
+  // The end of one that all of them wait for is passed on in steps, not in one crawl.
   await second.clerk.transition(draft.id, 'cancelled')
   read.clear()
   expect(await second.spider.crawl()).toMatchObject({ action: 'rig-spawned' })

@@ -13,7 +13,7 @@ const yielding =
   (yields: unknown): EngineDesign['run'] =>
   async () => ({ status: 'completed', yields })
 
-/** An expression, spelt so that nobody takes it for a template string. */
+/** An expression, spelt so that it is not read as a template string. */
 const ref = (path: string): string => `$\{${path}}`
 
 /** The scenarios of Spider and Clockworks-Retry, on one kind of ground. */
@@ -31,7 +31,8 @@ export function describeSpider(kind: GroundKind): void {
       return made
     }
 
-    it('28: spawns for the older writ, then runs it before it spawns again', async () => {
+    // 28
+    it('spawns for the older writ, then runs it before it spawns again', async () => {
       const { post, spider, phaseOf } = await open()
       const older = await post()
       await post()
@@ -44,7 +45,8 @@ export function describeSpider(kind: GroundKind): void {
       expect(await spider.list()).toHaveLength(1)
     })
 
-    it('29: a false condition skips on to a fixed point, and unconditional engines run', async () => {
+    // 29
+    it('a false condition skips on to a fixed point, and unconditional engines run', async () => {
       const { post, spider, phaseOf } = await open({
         designs: { a: yielding({ x: false }), other: yielding({ y: 1, z: 1 }) },
         engines: [
@@ -68,7 +70,8 @@ export function describeSpider(kind: GroundKind): void {
       expect(await phaseOf(writ)).toBe('completed')
     })
 
-    it('30: a graft is applied by the crawl after the one that completed its engine', async () => {
+    // 30
+    it('a graft is applied by the crawl after the one that completed its engine', async () => {
       const { post, spider, clerk } = await open({
         designs: {
           decision: async () => ({ status: 'completed', yields: 1, graft: [{ id: 'extra', designId: 'extra' }] }),
@@ -84,7 +87,8 @@ export function describeSpider(kind: GroundKind): void {
       expect((await clerk.show(writ.id)).resolution).toBe(JSON.stringify({ found: 'it' }))
     })
 
-    it('31: a graft that repeats an id fails its engine for good', async () => {
+    // 31
+    it('a graft that repeats an id fails its engine for good', async () => {
       const { post, drain, rigsOf, statusOf, phaseOf } = await open({
         hasRetry: true,
         designs: { d: async () => ({ status: 'completed', yields: 1, graft: [{ id: 'd', designId: 'd' }] }) },
@@ -100,7 +104,8 @@ export function describeSpider(kind: GroundKind): void {
       expect(await phaseOf(writ)).toBe('stuck')
     })
 
-    it('32: default limits: three sessions run, and no fourth rig is spawned', async () => {
+    // 32
+    it('default limits: three sessions run, and no fourth rig is spawned', async () => {
       const { post, spider } = await open({
         designs: { quick: async (_, { rigId }) => ({ status: 'launched', sessionId: `s-${rigId}` }) },
       })
@@ -111,7 +116,8 @@ export function describeSpider(kind: GroundKind): void {
       expect(rigs.flatMap(({ engines }) => engines).filter(({ status }) => status === 'running')).toHaveLength(3)
     })
 
-    it('33: a block is checked, then left alone for its interval; the next run knows it', async () => {
+    // 33
+    it('a block is checked, then left alone for its interval; the next run knows it', async () => {
       const clock = new FakeClock()
       let isCleared = false
       let checks = 0
@@ -153,7 +159,8 @@ export function describeSpider(kind: GroundKind): void {
       expect(await phaseOf(writ)).toBe('completed')
     })
 
-    it('34: cancelling a writ cancels its rig and session once; other ends leave the rig running', async () => {
+    // 34
+    it('cancelling a writ cancels its rig and session once; other ends leave the rig running', async () => {
       const cancelled: string[] = []
       const { post, spider, clerk, stacks } = await open({
         designs: { quick: async (_, { rigId }) => ({ status: 'launched', sessionId: `s-${rigId}` }) },
@@ -182,7 +189,8 @@ export function describeSpider(kind: GroundKind): void {
       expect((await clerk.show(b.id)).phase).toBe('failed')
     })
 
-    it('35: a failed dependency makes its follower stuck, and who follows that one waits', async () => {
+    // 35
+    it('a failed dependency makes its follower stuck, and a follower of that one waits', async () => {
       const { post, follows, drain, clerk, statusOf, phaseOf, rigsOf } = await open({ hasRetry: true })
       const [b1, b2, d, e] = [await post(), await post(), await post(), await post()]
       await follows(d, b1)
@@ -201,7 +209,8 @@ export function describeSpider(kind: GroundKind): void {
       expect(await rigsOf(e)).toEqual([])
     })
 
-    it('36: a circle is stuck as a whole; a diamond is none', async () => {
+    // 36
+    it('a cycle is stuck as a whole; a diamond is not one', async () => {
       const { post, follows, drain, clerk, statusOf } = await open()
       const ring = [await post(), await post(), await post()] as const
       await follows(ring[0], ring[1])
@@ -221,14 +230,15 @@ export function describeSpider(kind: GroundKind): void {
         expect(status).not.toHaveProperty('retryable')
       }
       for (const writ of [top, left, right, bottom]) expect((await clerk.show(writ.id)).phase).toBe('completed')
-      // A link of the circle is taken away: all three are freed, and run in their order.
+      // A link of the cycle is removed: all three are freed, and run in their order.
       await clerk.unlink(ring[2].id, ring[0].id, 'follows')
       const actions = (await drain()).map(({ action }) => action)
       expect(actions.filter((action) => action === 'writ-unstuck')).toHaveLength(3)
       for (const writ of ring) expect((await clerk.show(writ.id)).phase).toBe('completed')
     })
 
-    it('37: a gated older writ does not hold up a younger one', async () => {
+    // 37
+    it('a gated older writ does not hold up a younger one', async () => {
       const { post, follows, spider, clerk } = await open()
       const draft = await clerk.post({ title: 'later', body: '', draft: true })
       const gated = await post()
@@ -237,7 +247,8 @@ export function describeSpider(kind: GroundKind): void {
       expect(await spider.crawl()).toMatchObject({ action: 'rig-spawned', writId: free.id })
     })
 
-    it('38: a thrower gets two rigs and stays stuck', async () => {
+    // 38
+    it('a thrower gets two rigs and stays stuck', async () => {
       const { post, drain, rigsOf, statusOf, phaseOf } = await open({ designs: { thrower }, hasRetry: true })
       const writ = await post()
       const results = await drain()
@@ -260,7 +271,8 @@ export function describeSpider(kind: GroundKind): void {
       await check()
     })
 
-    it('39: one event says stuck with its reason, the next says open', async () => {
+    // 39
+    it('one event says stuck with its reason, the next says open', async () => {
       const seen: string[] = []
       const spy: PluginSource = {
         package: 'spy-apparatus',
@@ -291,7 +303,8 @@ export function describeSpider(kind: GroundKind): void {
       expect(seen).toEqual(['open→stuck true', 'stuck→open true'])
     })
 
-    it('40: without the flag, and with anything that only resembles it, a writ stays stuck', async () => {
+    // 40
+    it('without the flag, and with anything that only resembles it, a writ stays stuck', async () => {
       const { post, stacks, clerk, phaseOf } = await open({
         designs: { thrower },
         hasRetry: true,
@@ -309,18 +322,16 @@ export function describeSpider(kind: GroundKind): void {
       for (const slot of slots) {
         const writ = await post()
         await rigs.put({ id: `rig-of-${writ.id}`, writId: writ.id, status: 'stuck', attempt: 1 } as never)
-        await stacks.transaction(
-          async () => {
-            if (slot !== undefined) await clerk.setWritStatus(writ.id, 'spider', slot)
-            await clerk.transition(writ.id, 'stuck')
-          },
-          { retries: 10 },
-        )
+        await stacks.transaction(async () => {
+          if (slot !== undefined) await clerk.setWritStatus(writ.id, 'spider', slot)
+          await clerk.transition(writ.id, 'stuck')
+        })
         expect(await phaseOf(writ)).toBe('stuck')
       }
     })
 
-    it('41: only the rigs of the writ itself count', async () => {
+    // 41
+    it('only the rigs of the writ itself count', async () => {
       const { post, stacks, clerk, phaseOf } = await open({ hasRetry: true, spider: { rigTemplateMappings: {} } })
       const [a, b] = [await post(), await post()]
       const rigs = stacks.book('spider', 'rigs')
@@ -334,7 +345,8 @@ export function describeSpider(kind: GroundKind): void {
       expect(await phaseOf(b)).toBe('stuck')
     })
 
-    it('42: at the cap, the flag written again changes nothing', async () => {
+    // 42
+    it('at the cap, the flag written again changes nothing', async () => {
       const { post, drain, clerk, phaseOf } = await open({ designs: { thrower }, hasRetry: true })
       const writ = await post()
       await drain()
@@ -343,7 +355,8 @@ export function describeSpider(kind: GroundKind): void {
       expect(await drain()).toEqual([])
     })
 
-    it('W15: crawls that meet at one engine, in two guilds, run it once', async () => {
+    // W15
+    it('crawls that meet at one engine, in two guilds, run it once', async () => {
       let runs = 0
       let end = () => {}
       const ended = new Promise<void>((resolve) => {
@@ -377,7 +390,8 @@ export function describeSpider(kind: GroundKind): void {
       expect([...one.warnings, ...two.warnings]).toEqual([])
     })
 
-    it('43: a guild that starts finds what was stuck when nobody looked, once, and not at the cap', async () => {
+    // 43
+    it('a guild that starts finds what became stuck while none ran, once, and not at the cap', async () => {
       const first = await spiderGuild(ground, { designs: { thrower } })
       const writ = await first.post()
       await first.drain()
@@ -401,16 +415,13 @@ async function stick(
   writ: WritDoc,
   status: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  await stacks.transaction(
-    async () => {
-      await clerk.transition(writ.id, 'stuck')
-      await clerk.setWritStatus(writ.id, 'spider', status)
-    },
-    { retries: 10 },
-  )
+  await stacks.transaction(async () => {
+    await clerk.transition(writ.id, 'stuck')
+    await clerk.setWritStatus(writ.id, 'spider', status)
+  })
 }
 
-/** A provider of sessions that remembers what it was told to cancel. */
+/** A provider of sessions that remembers what it was asked to cancel. */
 function animator(cancelled: string[]): PluginSource {
   return {
     package: 'animator-apparatus',

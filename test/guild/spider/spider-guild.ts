@@ -13,7 +13,7 @@ import {
   type SpiderWritStatus,
 } from 'millrace/guild/spider'
 import type { Stacks } from 'millrace/guild/stacks'
-import type { Clock } from '../../../src/core/clock.js'
+import type { Clock } from '../../../src/core/time/clock.js'
 import { clerkGuild, type Ground } from '../grounds.js'
 
 /** What a guild with Spider is made of, for tests. */

@@ -57,7 +57,8 @@ describe('Stacks in a guild', () => {
     })
   })
 
-  it('S21: accepts watchers until phase:started, also after a write', async () => {
+  // S21
+  it('accepts watchers until phase:started, also after a write', async () => {
     const seen: string[] = []
     const g = await start({
       config: inMemory,
@@ -148,7 +149,7 @@ describe('Stacks in a guild', () => {
       },
     })
 
-    it('lose no event to a shutdown: what was not told before the first stop is told after the next start', async () => {
+    it('lose no event to a shutdown: what was not delivered before the first stop is delivered after the next start', async () => {
       const [space, log, warnings] = [new MemorySpace(), [] as string[], [] as unknown[]]
       const guildOf = () => start({ config: {}, plugins: [store(space, warnings), mill(log, { handler: turn })] })
       const g = await guildOf()
@@ -165,7 +166,7 @@ describe('Stacks in a guild', () => {
       expect(log.filter((line) => line !== 'ready')).toEqual(names)
     })
 
-    it('are told nothing before the last handler of phase:started has ended', async () => {
+    it('get no event before the last handler of phase:started has ended', async () => {
       const [space, log] = [new MemorySpace(), [] as string[]]
       const slowly = async () => {
         for (let n = 0; n < 20; n += 1) await turn()
@@ -181,7 +182,7 @@ describe('Stacks in a guild', () => {
       expect(log).toEqual(['ready', 'left by a crash'])
     })
 
-    it('are not told while a start that failed is undone', async () => {
+    it('get no event while a start that failed is undone', async () => {
       const [space, log, warnings] = [new MemorySpace(), [] as string[], [] as unknown[]]
       const late: PluginSource = {
         package: 'late',

@@ -11,27 +11,27 @@ async function opened(space: MemorySpace): Promise<Stacks> {
 }
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-it('whoever asks is called back when another process writes what a durable watcher is told, until that is ended', async () => {
+it('calls back when another process writes to a book that a durable watcher watches, until that is ended', async () => {
   const space = new MemorySpace()
   const [here, there] = [await opened(space), await opened(space)]
-  let looks = 0
-  const stop = here.onChangeElsewhere(() => (looks += 1))
+  let calls = 0
+  const stop = here.onChangeElsewhere(() => (calls += 1))
   await there.book('o', 'other').put({ id: 'a' })
   await turn()
-  expect(looks).toBe(0)
+  expect(calls).toBe(0)
   await there.book('o', 'watched').put({ id: 'a' })
   await turn()
-  expect(looks).toBeGreaterThan(0)
-  const heard = looks
+  expect(calls).toBeGreaterThan(0)
+  const before = calls
   stop()
   await there.book('o', 'watched').put({ id: 'b' })
   await turn()
-  expect(looks).toBe(heard)
+  expect(calls).toBe(before)
 })
 
 it('is no callback, or the store is closed: it says so', async () => {
   const stacks = await openStacks({ backend: memoryStacks() })
-  expect(() => stacks.onChangeElsewhere(7 as never)).toThrow('onChangeElsewhere(look)')
+  expect(() => stacks.onChangeElsewhere(7 as never)).toThrow('onChangeElsewhere(callback)')
   await stacks.close()
   expect(() => stacks.onChangeElsewhere(() => undefined)).toThrow(expect.objectContaining({ code: 'STACKS_CLOSED' }))
 })

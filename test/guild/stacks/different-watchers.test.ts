@@ -19,7 +19,7 @@ describe('processes with different phase-1 watchers', () => {
     return { clock, open }
   }
 
-  it('the first hears, once, of one that came later and allows it', async () => {
+  it('the first is warned, once, of one that came later and allows it', async () => {
     const { clock, open } = setting()
     const warnings: StacksWarning[] = []
     const first = await open(['a'], 'refuse', warnings)

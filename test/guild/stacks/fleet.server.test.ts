@@ -41,12 +41,13 @@ describe.each([
       const children = Array.from({ length: PROCESSES }, () =>
         start('transfer', address(), String(ACCOUNTS), String(MS)),
       )
-      const told = (await Promise.all(children.map(output))).map(
+      const delivered = (await Promise.all(children.map(output))).map(
         (text) => JSON.parse(text) as { moved: number; undone: number; sums: number; wrong: number },
       )
 
       const total = { moved: 0, undone: 0, sums: 0, wrong: 0 }
-      for (const one of told) for (const key of ['moved', 'undone', 'sums', 'wrong'] as const) total[key] += one[key]
+      for (const one of delivered)
+        for (const key of ['moved', 'undone', 'sums', 'wrong'] as const) total[key] += one[key]
       const moves = await stacks.book<{ id: string; from: string; to: string; amount: number }>('bank', 'log').list()
       // What the log says happened must be exactly what the balances show: a lost update would part them.
       const expected = new Map(Array.from({ length: ACCOUNTS }, (_, n) => [String(n), 100]))
@@ -102,12 +103,12 @@ describe.each([
       for (const child of fleet) child.kill('SIGKILL')
       await stacks.close()
 
-      // The first time that each event was told, in the order of the file.
+      // The first delivery of each event, in the order of the file.
       const first = [...handled()]
-      const told = lines().length
-      console.log(`${name}: ${written.length} events told ${told} times, ${kills} kills in ${MS} ms`)
+      const delivered = lines().length
+      console.log(`${name}: ${written.length} events delivered ${delivered} times, ${kills} kills in ${MS} ms`)
       expect(first).toEqual(written)
-      // Within what one process was told there is no step back either.
+      // Within what one process received there is no step back either.
       const perProcess = grouped(lines())
       for (const numbers of perProcess.values()) expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
       expect(kills).toBeGreaterThanOrEqual(2)
@@ -145,7 +146,7 @@ describe.each([
         .book<{ id: string; n: number }>('shop', 'orders')
         .find({ where: [['id', 'LIKE', 'v-%']] })
       const expected = new Map(found.map(({ id, n }) => [id, Array.from({ length: n }, (_, i) => i + 1)]))
-      const told = () => {
+      const delivered = () => {
         const seen = new Map<string, Set<number>>()
         for (const line of existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : []) {
           const [, id = '', n] = line.split(' ')
@@ -154,15 +155,15 @@ describe.each([
         return new Map([...seen].map(([id, versions]) => [id, [...versions]]))
       }
       const count = (versions: ReadonlyMap<string, readonly number[]>) => [...versions.values()].flat().length
-      const isTold = async () => (await stacks.watchers()).every(({ behind }) => behind === 0)
+      const isDelivered = async () => (await stacks.watchers()).every(({ behind }) => behind === 0)
       const patience = Date.now() + PATIENCE_MS
-      while (!(await isTold()) && Date.now() < patience) await new Promise((resolve) => setTimeout(resolve, 50))
+      while (!(await isDelivered()) && Date.now() < patience) await new Promise((resolve) => setTimeout(resolve, 50))
       for (const child of listeners) child.kill('SIGKILL')
       await stacks.close()
       console.log(`${name}: ${count(expected)} versions of ${expected.size} documents, ${kills} kills`)
-      // In the order in which each was first told, which is the order of commits.
-      expect(told()).toEqual(new Map([...told().keys()].map((id) => [id, expected.get(id)])))
-      expect(count(told())).toBe(count(expected))
+      // In the order of first deliveries, which is the order of commits.
+      expect(delivered()).toEqual(new Map([...delivered().keys()].map((id) => [id, expected.get(id)])))
+      expect(count(delivered())).toBe(count(expected))
       expect(count(expected)).toBeGreaterThan(50)
     },
     2 * PATIENCE_MS + 3 * MS,

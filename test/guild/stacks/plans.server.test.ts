@@ -5,8 +5,8 @@ import Database from 'better-sqlite3'
 import { type BookQuery, openStacks, postgresStacks, sqliteStacks } from 'millrace/guild/stacks'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { parseQuery } from '../../../src/guild/stacks/parse-query.js'
 import { Expressions, Parameters } from '../../../src/guild/stacks/postgres/expression.js'
+import { parseQuery } from '../../../src/guild/stacks/query/parse-query.js'
 import { querySql } from '../../../src/guild/stacks/sqlite/expression.js'
 import { startPostgres } from '../../servers/index.js'
 import { sqliteBook } from './sqlite-book.js'
@@ -120,7 +120,7 @@ describe('queries on declared indexes', () => {
     const plan = rows.flat().join('\n')
     expect(plan).toMatch(/Index Cond: .*parentId/)
     expect(plan).not.toMatch(/Seq Scan/)
-    // Along another index it would read everybody's children.
+    // Along another index it would read the children of all parents.
     for (const line of plan.split('\n').filter((one) => one.includes('Index Cond'))) expect(line).toContain('parentId')
   })
 

@@ -56,7 +56,7 @@ it('a new durable watcher beside one long transaction does not stop the writers'
   await two.close()
 })
 
-it('a place in the outbox is given only when whoever has the one before it has committed', async () => {
+it('a place in the outbox is given only when the transaction with the one before it has committed', async () => {
   const backend = postgresStacks({ connectionString: server.url, schema: 'places' })
   await backend.open({ home: process.cwd() })
   const ref = { ownerId: 'o', book: 'a' }

@@ -5,7 +5,7 @@ import { openStacks, sqliteStacks } from 'millrace/guild/stacks'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { SqliteDatabase, SqliteStatement } from '../../../src/drivers/sqlite/database.js'
 import { openSqlite } from '../../../src/drivers/sqlite/open.js'
-import { parseQuery } from '../../../src/guild/stacks/parse-query.js'
+import { parseQuery } from '../../../src/guild/stacks/query/parse-query.js'
 import { Catalogue } from '../../../src/guild/stacks/sqlite/catalogue.js'
 import { querySql } from '../../../src/guild/stacks/sqlite/expression.js'
 import { Session } from '../../../src/guild/stacks/sqlite/session.js'
@@ -78,7 +78,7 @@ describe('a transaction on SQLite', () => {
     expect(await during(() => tx.put(REF, doc, 'r1', null))).toEqual([null, 'insert'])
     const locked = await tx.lock(REF, 'a')
     expect(await during(() => tx.put(REF, { ...doc, phase: 'open' }, 'r2', locked))).toEqual([doc, 'update'])
-    // Who has not asked still hears what was there.
+    // A put without a lock still returns what was there.
     expect(await during(() => tx.put(REF, doc, 'r3'))).toEqual([{ ...doc, phase: 'open' }, 'select', 'update'])
     await tx.commit()
     expect(await tx.get(REF, 'a')).toEqual({ doc, rev: 'r3' })

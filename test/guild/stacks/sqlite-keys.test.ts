@@ -6,13 +6,13 @@ import { type BookQuery, openStacks, type Stacks, sqliteStacks } from 'millrace/
 import { expect, it, onTestFinished } from 'vitest'
 import { overBetterSqlite3 } from '../../../src/drivers/sqlite/better-sqlite3.js'
 import { migrate } from '../../../src/drivers/sqlite/schema.js'
-import { fieldPath } from '../../../src/guild/stacks/names.js'
-import { parseQuery } from '../../../src/guild/stacks/parse-query.js'
+import { fieldPath } from '../../../src/guild/stacks/documents/names.js'
+import { parseQuery } from '../../../src/guild/stacks/query/parse-query.js'
 import { indexColumns, querySql } from '../../../src/guild/stacks/sqlite/expression.js'
 import { stacksSchema } from '../../../src/guild/stacks/sqlite/schema.js'
 import { sqliteBook } from './sqlite-book.js'
 
-// The keys of indexed fields lie in columns beside the document; the table keeps them in step, whoever writes.
+// The keys of indexed fields lie in columns beside the document; the table keeps them in step for every writer.
 
 interface Writ {
   readonly id: string
@@ -133,7 +133,7 @@ it('moves the indexes of version 1, which were over the document, to columns whe
   const columns = (index: string): unknown =>
     db.prepare(`select group_concat(coalesce(name, '(doc)')) as names from pragma_index_info(?)`).pluck().get(index)
   expect(columns('stacks_i1')).toBe('k1,id')
-  // Nobody has declared this one again; it still serves who asks.
+  // This one was not declared again; queries still use it.
   expect(columns('stacks_i2')).toBe('(doc),id')
   expect(planOf(db, { where: [['n', '=', 2]] })).toMatch(/USING INDEX stacks_i2/)
   expect(await idsOf(stacks, { where: [['n', '=', 2]] })).toEqual(['b'])

@@ -7,7 +7,7 @@ const turns = async () => {
 }
 
 describe('a process that stood still while another took over its durable watcher', () => {
-  // By timer: the renewal notices it. Without: its clock stands, and storing the progress notices it.
+  // By timer: the renewal notices it. Without: its clock is stopped, and storing the progress notices it.
   it.each([
     { by: 'its renewal', ms: 150 },
     { by: 'storing its progress', ms: 0 },
@@ -38,7 +38,7 @@ describe('a process that stood still while another took over its durable watcher
       return stacks
     }
     const a = await process('A', stalled, (id) => (id === '1' ? gate : undefined))
-    // Another watcher that nobody handles keeps the events, so that they could be told again.
+    // Another watcher that no process handles keeps the events, so they could be delivered again.
     await memoryStacks({ space }).outbox.register('idle', { ownerId: 'o', book: 'a' })
     const writer = await openStacks({ backend: memoryStacks({ space, clock: time }), clock: time })
     const book = writer.book('o', 'a')
@@ -69,7 +69,7 @@ describe('a process that stood still while another took over its durable watcher
     const again = log.slice(5)
     expect(cursors).toEqual([])
     expect(cursor).toBe(4)
-    // What it had read before may be told once more; nobody is told it a third time.
+    // What it had read before may be delivered once more, but not a third time.
     expect(again).toEqual(ms > 0 ? [] : ['A2', 'A3'])
     await book.put({ id: '5' })
     await turns()

@@ -23,7 +23,7 @@ function distant(backend: StacksBackend): void {
 }
 
 describe('a write whose durable watcher had nothing left to do resolves after it', () => {
-  it('though a look from before the commit comes back with nothing', async () => {
+  it('though a query from before the commit comes back with nothing', async () => {
     const space = new MemorySpace()
     const backend = memoryStacks({ space })
     distant(backend)
@@ -42,7 +42,7 @@ describe('a write whose durable watcher had nothing left to do resolves after it
       })
       return answer
     }
-    // A wake-up that has nothing to tell: stores may call late, or once too often.
+    // A wake-up without an event: stores may call late, or once too often.
     space.wake()
     await turns()
     expect(arrive).toBeDefined()
@@ -65,10 +65,10 @@ describe('a write whose durable watcher had nothing left to do resolves after it
     distant(backend)
     const stacks = await openStacks({ backend, clock })
     await stacks.declare('o', { a: {} })
-    let told = 0
+    let handled = 0
     const count = async () => {
       await clock.advance(ms)
-      told += 1
+      handled += 1
     }
     stacks.watch('o', 'a', count, { durable: 'w' })
     await stacks.seal()
@@ -78,7 +78,7 @@ describe('a write whose durable watcher had nothing left to do resolves after it
       await stacks.transaction(async () => {
         for (let k = 0; k < documents; k += 1) await book.put({ id: `${n}-${k}` })
       })
-      expect(told).toBe(n * documents)
+      expect(handled).toBe(n * documents)
     }
     await stacks.close()
   })

@@ -26,9 +26,9 @@ export async function chain(stage: Stage): Promise<Outcome> {
     return ctx.void()
   })
   const w = stage.system([link, pause])
-  const told = new Promise<void>((resolve) => {
+  const terminated = new Promise<void>((resolve) => {
     process.once('SIGTERM', () => {
-      process.send?.({ is: 'heard' })
+      process.send?.({ is: 'terminating' })
       resolve()
     })
   })
@@ -38,7 +38,7 @@ export async function chain(stage: Stage): Promise<Outcome> {
   await stage.put(link({ n: 0 }))
   await stage.begin()
   w.start()
-  await told
+  await terminated
   const stopMs = await stage.stop(w)
   const missed = Array.from({ length: load.seconds }, (_, n) => n).filter((n) => !pauses.hasEnded(n))
   return {

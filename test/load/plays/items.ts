@@ -18,7 +18,7 @@ export function itemsOf({ load, runs }: Stage) {
     runs.start(n)
     if (handlerMs > 0) await sleep(handlerMs)
     runs.end(n)
-    // A text of its own for each: one that all share would cost nothing.
+    // A separate text for each: one that all share would cost nothing.
     return ctx.result(resultBytes === 0 ? undefined : String(n).padEnd(resultBytes, '.'))
   })
   const idOf = (n: number) => `item-${n}`

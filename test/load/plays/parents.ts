@@ -16,7 +16,7 @@ export async function parents(stage: Stage): Promise<Outcome> {
     runs.start(n)
     const own = Array.from({ length: CHILDREN }, (_, i) => child({ n: load.items + n * CHILDREN + i }))
     let sum = 0
-    // Half of them ask for all children at once, half for one after the other.
+    // Half of them ask for all children together, half for one after the other.
     if (n % 2 === 0) for (const value of await Promise.all(own.map((one) => w.enqueue(one)))) sum += Number(value)
     else for (const one of own) sum += Number(await w.enqueue(one))
     runs.end(n)

@@ -5,7 +5,7 @@ import { itemsOf } from './items.js'
 /** How many are enqueued before the event loop has a turn: a loop of the application that never gives one is its own stall. */
 const BURST = 1_000
 
-/** A producer that awaits nothing and only hears of what was refused. */
+/** A producer that awaits nothing and is only notified of what was refused. */
 export async function unawaited(stage: Stage): Promise<Outcome> {
   const { items } = stage.load
   const { item, make } = itemsOf(stage)

@@ -6,7 +6,7 @@ const waiting = (test: string) => ({ file: 'test/guild/stacks/waiting-writes.tes
 export const STACKS_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'progress is stored before the handler has run',
-    file: 'src/guild/stacks/durable-pump.ts',
+    file: 'src/guild/stacks/watch/durable-delivery.ts',
     find: 'if (!(await this.#handle(entry))) break\n        cursor = entry.seq',
     replace: 'cursor = entry.seq\n        await save(true)\n        if (!(await this.#handle(entry))) break',
     caughtBy: { file: 'test/guild/clockworks-retry/killed-anywhere.slow.test.ts', test: 'by a process beside it' },
@@ -19,22 +19,22 @@ export const STACKS_FAULTS: readonly OneLineFault[] = [
     caughtBy: { file: 'test/guild/stacks/postgres.server.test.ts', test: 'a place in the outbox is given only when' },
   },
   {
-    fault: 'a look from before the commit answers who came after it',
-    file: 'src/guild/stacks/durable-pump.ts',
+    fault: 'a query from before the commit answers a caller that came after it',
+    file: 'src/guild/stacks/watch/durable-delivery.ts',
     find: 'if (!isBehind) {\n      this.#settle((waiter) => waiting.has(waiter))',
     replace: 'if (!isBehind) {\n      this.#settle(() => true)',
-    caughtBy: waiting('a look from before the commit'),
+    caughtBy: waiting('a query from before the commit'),
   },
   {
     fault: 'progress that is stored late leaves the watcher behind for a moment',
-    file: 'src/guild/stacks/durable-pump.ts',
-    find: ' && entry !== told.at(-1)',
+    file: 'src/guild/stacks/watch/durable-delivery.ts',
+    find: ' && entry !== batch.at(-1)',
     replace: '',
     caughtBy: waiting('its handler takes long'),
   },
   {
     fault: 'all callers share the transaction that is going on',
-    file: 'src/guild/stacks/stacks.ts',
+    file: 'src/guild/stacks/transaction/transactions.ts',
     find: 'new AsyncLocalStorage<Scope>()',
     replace: `new (class {
     now: Scope | undefined
@@ -47,6 +47,6 @@ export const STACKS_FAULTS: readonly OneLineFault[] = [
       return result
     }
   })()`,
-    caughtBy: { file: 'test/guild/stacks/memory.test.ts', test: 'S18' },
+    caughtBy: { file: 'test/guild/stacks/memory.test.ts', test: 'unrelated transactions never share anything' },
   },
 ]

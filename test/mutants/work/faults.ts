@@ -2,60 +2,62 @@ import type { OneLineFault } from '../one-line-faults.js'
 
 /** Random work in trouble, seed after seed. */
 const simulation = { file: 'test/simulation/native.slow.test.ts', test: 'keeps its promises' }
-const mended = (test: string) => ({ file: 'test/work/mended.test.ts', test })
+const regressions = (test: string) => ({ file: 'test/work/regressions.test.ts', test })
 const peace = (test: string) => ({ file: 'test/simulation/peace.slow.test.ts', test })
 
 /** What a work engine could get wrong: each is found by the simulation within a few hundred seeds. */
 export const WORK_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a retry keeps its attempt',
-    file: 'src/work/settle.ts',
+    file: 'src/work/settle/settle.ts',
     find: "again(nextAttempt, delayMs, 'retry')",
     replace: "again(envelope.attempt, delayMs, 'retry')",
     caughtBy: simulation,
   },
   {
     fault: 'a deferral spends an attempt',
-    file: 'src/work/settle.ts',
+    file: 'src/work/settle/settle.ts',
     find: "again(envelope.attempt, decision.delayMs, 'deferred')",
     replace: "again(envelope.attempt + 1, decision.delayMs, 'deferred')",
     caughtBy: simulation,
   },
   {
     fault: 'the last attempt is not made',
-    file: 'src/core/decide-retry.ts',
+    file: 'src/core/retry/decide-retry.ts',
     find: 'if (!(attempt < maxAttempts))',
     replace: 'if (!(attempt + 1 < maxAttempts))',
     caughtBy: simulation,
   },
   {
     fault: 'children are not counted in their group',
-    file: 'src/work/settle.ts',
-    find: "    effects.push({ do: 'openGroup', groupId, by: children.length })\n",
+    file: 'src/work/settle/settle.ts',
+    find: "    effects.push({ do: 'joinGroup', groupId, count: children.length })\n",
     replace: '',
     caughtBy: simulation,
   },
   {
     fault: 'a dead item stays in the count of its group',
-    file: 'src/work/settle.ts',
-    find: '  effects.push(...tells(envelope, false))\n',
+    file: 'src/work/settle/settle.ts',
+    find: '  effects.push(...endEffects(envelope, false))\n',
     replace: '',
     caughtBy: simulation,
   },
   {
-    fault: 'W7 children are queued before their parent settles, and outside of it',
-    file: 'src/source/ledger-feed.ts',
+    // W7
+    fault: 'children are queued before their parent settles, and outside of it',
+    file: 'src/source/feeds/ledger-feed.ts',
     find: '    const result = await sent(o, delivery.item.envelope.type, settling)\n',
     replace:
-      "    const pushes = settling.settlement.effects.filter((effect) => effect.do === 'push')\n" +
+      "    const pushes = settling.settlement.effects.filter((effect) => effect.do === 'enqueue')\n" +
       "    const early = { type: '', settlement: { guard: { by: 'none' }, effects: pushes } } as const\n" +
       '    if (pushes.length > 0) await o.outcomes.add(early)\n' +
       '    const result = await sent(o, delivery.item.envelope.type, settling)\n',
     caughtBy: simulation,
   },
   {
-    fault: 'W1 an outcome is written before the handler has run (ack first)',
-    file: 'src/source/ledger-feed.ts',
+    // W1
+    fault: 'an outcome is written before the handler has run (ack first)',
+    file: 'src/source/feeds/ledger-feed.ts',
     find: '        more ||= reply.more\n',
     replace:
       '        more ||= reply.more\n' +
@@ -65,7 +67,7 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
       '              type,\n' +
       '              settlement: {\n' +
       "                guard: { by: 'lease', lease },\n" +
-      "                effects: [{ do: 'finish', id, ending: 'done', keepMs: 86_400_000 }],\n" +
+      "                effects: [{ do: 'complete', id, ending: 'done', keepMs: 86_400_000 }],\n" +
       '              },\n' +
       '            })),\n' +
       '          )\n' +
@@ -73,38 +75,41 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
     caughtBy: simulation,
   },
   {
-    fault: 'W13 an append is folded on no version',
-    file: 'src/work/contribution.ts',
-    find: '{ expect: now?.version ?? 0 }',
+    // W13
+    fault: 'an append is folded on no version',
+    file: 'src/work/settle/group-value.ts',
+    find: '{ ifVersion: now?.version ?? 0 }',
     replace: '{}',
     caughtBy: simulation,
   },
   {
     fault: 'a contribution is never final',
-    file: 'src/work/contribution.ts',
+    file: 'src/work/settle/group-value.ts',
     find: '    isFinal = final === true\n',
     replace: '    isFinal = final === undefined\n',
     caughtBy: simulation,
   },
   {
-    fault: 'W3 a read that fails after the handler runs it again',
-    file: 'src/work/folds.ts',
+    // W3
+    fault: 'a read that fails after the handler runs it again',
+    file: 'src/work/settle/append-queue.ts',
     find: '      this.#o.onError(error)\n      return undefined\n',
     replace: '      throw error\n',
     caughtBy: simulation,
   },
   {
-    fault: 'W2 crashes do not count',
-    file: 'src/work/route.ts',
-    find: 'if (item.crashes >= CRASH_FLOOR &&',
-    replace: 'if (item.crashes < 0 &&',
+    // W2
+    fault: 'crashes do not count',
+    file: 'src/work/run/crash-limit.ts',
+    find: 'return crashes >= CRASH_LIMIT &&',
+    replace: 'return crashes < 0 &&',
     caughtBy: simulation,
   },
   {
     fault: 'one crash is enough',
-    file: 'src/work/route.ts',
-    find: 'const CRASH_FLOOR = 3',
-    replace: 'const CRASH_FLOOR = 1',
+    file: 'src/work/run/crash-limit.ts',
+    find: 'const CRASH_LIMIT = 3',
+    replace: 'const CRASH_LIMIT = 1',
     caughtBy: simulation,
   },
   {
@@ -116,20 +121,20 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
   },
   {
     fault: 'what waited for its turn until its lease ran out is started all the same',
-    file: 'src/source/loop/run.ts',
+    file: 'src/source/loop/loop-run.ts',
     find: '    this.#keeper?.loseOverdue(deliveries)\n',
     replace: '',
     caughtBy: { file: 'test/simulation/world.test.ts', test: 'starts nothing of what had waited' },
   },
   {
     fault: 'a lease counts from the reply, not from the question',
-    file: 'src/source/loop/run.ts',
-    find: 'new Delivery(item, now, askedMs, this.#carried.stages)',
-    replace: 'new Delivery(item, now, now, this.#carried.stages)',
+    file: 'src/source/loop/loop-run.ts',
+    find: 'new Delivery(item, now, askedMs, this.#inFlight.stages)',
+    replace: 'new Delivery(item, now, now, this.#inFlight.stages)',
     caughtBy: simulation,
   },
   {
-    fault: 'who has lost his lease is not told',
+    fault: 'a run that has lost its lease is not notified',
     file: 'src/source/loop/delivery.ts',
     find: '    this.abort(new LeaseLostError(cause === undefined ? undefined : { cause }))\n',
     replace: '',
@@ -137,120 +142,130 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
   },
   {
     fault: 'a wait that began before the enqueue was accepted is called expired',
-    file: 'src/work/waiters.ts',
+    file: 'src/work/wait/waiters.ts',
     find: 'isKnown: false,',
     replace: 'isKnown: true,',
     caughtBy: simulation,
   },
   {
-    fault: 'W10 whoever waits is not polled for',
-    file: 'src/work/waiters.ts',
-    find: '      if (due.length > 0) await this.#look(due)\n',
+    // W10
+    fault: 'no poll is made for waiters',
+    file: 'src/work/wait/waiters.ts',
+    find: '      if (due.length > 0) await this.#query(due)\n',
     replace: '',
     caughtBy: simulation,
   },
   {
     fault: 'a wait is written into an envelope that has left',
-    file: 'src/work/handle.ts',
+    file: 'src/work/wait/handles.ts',
     find: 'if (draft === undefined || batch !== batches) return false',
     replace: 'if (draft === undefined) return false',
     caughtBy: peace('tells whoever waits'),
   },
   {
-    fault: 'W26 deadlines go by the clock of the machine',
-    file: 'src/work/backend-time.ts',
+    // W26
+    fault: 'deadlines go by the clock of the machine',
+    file: 'src/work/worker/backend-time.ts',
     find: 'return this.#offset === undefined ? this.#clock.now() : Math.round(this.#clock.monotonic() + this.#offset)',
     replace: 'return this.#clock.now()',
     caughtBy: simulation,
   },
   {
     fault: 'a group opens anew whenever its work is enqueued again',
-    file: 'src/work/define-work.ts',
+    file: 'src/work/define/define-work.ts',
     find: '    this.#groupId ??= mint()\n',
     replace: '    this.#groupId = mint()\n',
     caughtBy: { file: 'test/work/enqueued-again.test.ts', test: 'waits for the group' },
   },
   {
-    fault: 'W8 a nudge does not wake the worker',
-    file: 'src/source/loop/run.ts',
-    find: 'const offReady = this.#feed.onReady?.(ring)',
+    // W8
+    fault: 'a nudge does not wake the worker',
+    file: 'src/source/loop/loop-run.ts',
+    find: 'const offReady = this.#feed.onReady?.(wake)',
     replace: 'const offReady = this.#feed.onReady?.(() => undefined)',
     caughtBy: peace('starts work when it is due'),
   },
   {
-    fault: 'W32 a shutdown waits for what never ends',
-    file: 'src/source/loop/run.ts',
+    // W32
+    fault: 'a shutdown waits for what never ends',
+    file: 'src/source/loop/loop-run.ts',
     find: 'await Promise.race([this.#empty(), this.#deadline.reached])',
     replace: 'await this.#empty()',
     caughtBy: simulation,
   },
   {
-    fault: 'W13 those who fold into one group do not take turns',
-    file: 'src/work/folds.ts',
+    // W13
+    fault: 'folds into one group do not take turns',
+    file: 'src/work/settle/append-queue.ts',
     find: '    await before\n',
     replace: '',
-    caughtBy: { file: 'test/work/folds.test.ts', test: 'W13 settle once each' },
+    caughtBy: { file: 'test/work/append-queue.test.ts', test: 'settle once each' },
   },
   {
-    fault: 'W22 when accept throws, its item waits for its lease to lapse',
-    file: 'src/source/loop/run.ts',
+    // W22
+    fault: 'when accept throws, its item waits for its lease to lapse',
+    file: 'src/source/loop/loop-run.ts',
     find: "      this.#failed('offer', error)\n      return this.#o.idlePollMs\n",
     replace: "      this.#failed('offer', error)\n      return 'taken'\n",
-    caughtBy: mended('W22'),
+    caughtBy: regressions('puts its item back for a moment and is reported: the lease is not left to lapse'),
   },
   {
-    fault: 'W14 states of what has ended are kept for ever',
-    file: 'src/work/states.ts',
+    // W14
+    fault: 'states of what has ended are kept forever',
+    file: 'src/work/wait/states.ts',
     find: 'while (this.#open.size + this.#ended.size > this.#most) {',
     replace: 'while (this.#open.size > this.#most) {',
-    caughtBy: mended('W14'),
+    caughtBy: regressions('is bounded: what has ended goes first'),
   },
   {
-    fault: 'W28 a wait for what is no longer kept goes on for ever',
-    file: 'src/work/waiters.ts',
+    // W28
+    fault: 'a wait for what is no longer kept goes on forever',
+    file: 'src/work/wait/waiters.ts',
     find: 'this.#settle(waiter, () => waiter.reject(new ResultExpiredError(waiter.id)))',
     replace: '',
-    caughtBy: mended('W28'),
+    caughtBy: regressions('for what is no longer kept rejects'),
   },
   {
-    fault: 'W30 the queue knows no priorities',
-    file: 'src/backends/memory/queue-port.ts',
+    // W30
+    fault: 'the queue knows no priorities',
+    file: 'src/backends/memory/queue/queue-port.ts',
     find: 'Number.isFinite(priority) ? priority : 0',
     replace: 'Number.isFinite(priority) ? 0 : 0',
-    caughtBy: mended('W30'),
+    caughtBy: regressions('is taken by priority, not only what a process has already taken'),
   },
   {
-    fault: 'W32 a start during a stop begins a second loop',
+    // W32
+    fault: 'a start during a stop begins a second loop',
     file: 'src/work/engine.ts',
     find: 'if (this.#running !== undefined || this.#stopping !== undefined) return',
     replace: 'if (this.#running !== undefined) return',
-    caughtBy: mended('W32'),
+    caughtBy: regressions('leaves one loop: what it started ends with the next stop'),
   },
   {
-    fault: 'who closed a group and did not hear of it tells nobody',
-    file: 'src/work/engine.ts',
-    find: "const wasUnheard = result?.kind === 'repeated' && ",
-    replace: "const wasUnheard = result?.kind === 'stale' && ",
-    caughtBy: { file: 'test/work/unanswered.test.ts', test: 'is repeated at once where it failed instead' },
+    fault: 'a process that closed a group and lost the answer notifies no waiter',
+    file: 'src/work/settle/group-completion.ts',
+    find: "const isReplyLost = result?.kind === 'repeated' && ",
+    replace: "const isReplyLost = result?.kind === 'stale' && ",
+    caughtBy: { file: 'test/work/unanswered.test.ts', test: 'is repeated immediately where it failed instead' },
   },
   {
     fault: 'unknownTypeTimeout ends what a live worker knows',
-    file: 'src/work/unknown-types.ts',
+    file: 'src/work/worker/unknown-types.ts',
     find: 'return ({ queue, type }) => alive.some((one) => runs(one, queue, type))',
     replace: 'return () => alive.length < 0',
     caughtBy: { file: 'test/work/unknown-types.test.ts', test: 'is left alone by unknownTypeTimeout while' },
   },
   {
     fault: 'unknownTypeTimeout ends an old backlog when its worker restarts',
-    file: 'src/work/unknown-types.ts',
+    file: 'src/work/worker/unknown-types.ts',
     find: 'before.get(keyOf(one)) ?? nowMs',
     replace: 'before.get(keyOf(one)) ?? -Infinity',
     caughtBy: { file: 'test/work/unknown-types.test.ts', test: 'when its worker restarts' },
   },
   {
-    fault: 'a worker never tells of a type that it has learnt',
-    file: 'src/work/shared.ts',
-    find: 'if (registry.size !== this.#toldSize) {',
+    fault: 'a worker never reports a type that it has learnt',
+    file: 'src/work/engine-context.ts',
+    find: 'if (registry.size !== this.#recordedTypes) {',
     replace: 'if (registry.size < 0) {',
     caughtBy: { file: 'test/work/unknown-types.test.ts', test: 'is no longer unknown once a worker has learnt' },
   },

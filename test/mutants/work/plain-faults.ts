@@ -8,56 +8,62 @@ const simulation = {
 /** What an adapter over plain ports could get wrong, and `@ayepi/work` partly did. */
 export const PLAIN_FAULTS: readonly OneLineFault[] = [
   {
-    fault: 'W1 a retry is acked before it is pushed',
-    file: 'src/ports/plain/give-back.ts',
-    find: "  held.decided = 'retryAt'\n",
-    replace: "  held.decided = 'retryAt'\n  if (pulled !== undefined) await queue.ack(pulled)\n",
+    // W1
+    fault: 'a retry is acked before it is pushed',
+    file: 'src/backends/plain/settle.ts',
+    find: "  held.decided = 'retry'\n",
+    replace: "  held.decided = 'retry'\n  if (pulled !== undefined) await queue.ack(pulled)\n",
     caughtBy: simulation,
   },
   {
-    fault: 'W4 the end of an item takes one off its group, unconditionally',
-    file: 'src/ports/plain/wind-up.ts',
-    find: 'const counted = await counters.incrementOnce(keys.open(groupId), marker, -by, ttl, lease.token)',
+    // W4
+    fault: 'the end of an item takes one off its group, unconditionally',
+    file: 'src/backends/plain/after-outcome.ts',
+    find: 'const counted = await counters.incrementOnce(keys.open(groupId), marker, -left, ttl, lease.token)',
     replace:
-      'const counted = { value: await counters.increment(keys.open(groupId), -by, ttl) }\n        await store.claim(marker, lease.token, ttl)',
+      'const counted = { value: await counters.increment(keys.open(groupId), -left, ttl) }\n        await store.claim(marker, lease.token, ttl)',
     caughtBy: simulation,
   },
   {
     fault: 'the plan of another run does not count',
-    file: 'src/ports/plain/plan.ts',
+    file: 'src/backends/plain/settle.ts',
     find: 'if (other !== undefined && other.run >= run) return other.token === plan.token',
     replace: '',
     caughtBy: {
-      file: 'test/ports/plain/settle.test.ts',
+      file: 'test/backends/plain/settle.test.ts',
       test: 'a plan is refused when another run of the item has carried out its own',
     },
   },
   {
-    fault: 'W3 what has ended runs again when it is delivered again',
-    file: 'src/ports/plain/judge.ts',
+    // W3
+    fault: 'what has ended runs again when it is delivered again',
+    file: 'src/backends/plain/decide-delivery.ts',
     find: "  if (facts.isSettled) return { kind: 'complete' }\n",
     replace: '',
     caughtBy: simulation,
   },
   {
-    fault: 'W3 a plan is not gone on with',
-    file: 'src/ports/plain/judge.ts',
+    // W3
+    fault: 'a plan is not resumed',
+    file: 'src/backends/plain/decide-delivery.ts',
     find: "if (plan !== undefined && plan.run === run) return { kind: 'resume', plan }",
     replace: '',
     caughtBy: simulation,
   },
   {
-    fault: 'W1 an old copy goes without a look whether the new one is there',
-    file: 'src/ports/plain/deal.ts',
-    find: "if (by.status === 'pending' && runOfState(by) === runOf(envelope)) {",
-    replace: "if (by.status === 'success' && runOfState(by) === runOf(envelope)) {",
+    // W1
+    fault: 'an old copy is dropped without a check that the new one is there',
+    file: 'src/backends/plain/put-back.ts',
+    find: "if (by.status === 'pending' && runOf(by.envelope) === runOf(envelope)) {",
+    replace: "if (by.status === 'completed' && runOf(by.envelope) === runOf(envelope)) {",
     caughtBy: simulation,
   },
   {
-    fault: 'W12 an occurrence whose push went through unheard is taken back, count and state',
-    file: 'src/ports/plain/fire.ts',
-    find: '{ ...parts, asides: [] }, true)',
-    replace: '{ ...parts, asides: [] }, false)',
-    caughtBy: { file: 'test/ports/plain/fire.test.ts', test: 'W12 whose push was done, and its answer lost' },
+    // W12
+    fault: 'an occurrence whose push succeeded without an answer is taken back, count and state',
+    file: 'src/backends/plain/schedules.ts',
+    find: '{ ...sorted, controls: [], cancels: [] }, true)',
+    replace: '{ ...sorted, controls: [], cancels: [] }, false)',
+    caughtBy: { file: 'test/backends/plain/schedules.test.ts', test: 'whose push was done, and its answer lost' },
   },
 ]

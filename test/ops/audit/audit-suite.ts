@@ -1,20 +1,21 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { overPlainPorts } from '../../../src/backends/plain/over-plain-ports.js'
 import { createWork, defineWork, dependency } from '../../../src/index.js'
-import { openActs } from '../../../src/ops/acts/index.js'
-import { openAudit } from '../../../src/ops/audit/index.js'
-import { openDesk } from '../../../src/ops/desk.js'
+import { openActions } from '../../../src/ops/actions/open-actions.js'
+import { openAudit } from '../../../src/ops/audit/audit.js'
+import { openOpsContext } from '../../../src/ops/context.js'
 import type { Settlement } from '../../../src/ports/settlement.js'
 import type { OpenedGround } from '../../work/grounds/ground.js'
 import { born, CORRUPTIONS, type Corruption, commit, envelope, type Site } from './corruptions.js'
 
 const oneTooMany = (groupId: string): Settlement => ({
   guard: { by: 'none' },
-  effects: [{ do: 'openGroup', groupId, by: 1 }],
+  effects: [{ do: 'joinGroup', groupId, count: 1 }],
 })
 
 const BY = { who: 'ann', why: 'the audit says so' } as const
 
-/** What an audit finds and mends, on one backend. `isBrief`: all at once, where each of them would take its time. */
+/** What an audit finds and repairs, on one backend. `isBrief`: all in one test, where each of them would take too long. */
 export function describeAudit(name: string, open: () => OpenedGround, isBrief = false): void {
   const closings: (() => Promise<void>)[] = []
   afterEach(async () => {
@@ -33,29 +34,29 @@ export function describeAudit(name: string, open: () => OpenedGround, isBrief = 
       { retry: { attempts: 3, base: 90_000, jitter: 0 } },
     )
     const w = createWork({ backend, clock, work: [plain, flaky] })
-    const desk = openDesk(backend, { clock })
+    const context = openOpsContext(overPlainPorts, backend, { clock })
     closings.push(async () => {
       const stopped = w.stop()
       await clock.advance(10_000)
       await stopped
       await close()
     })
-    const { ledger } = desk
+    const { ledger } = context
     const site: Site = {
-      desk,
-      acts: openActs(desk),
+      context,
+      actions: openActions(context),
       type: 'plain',
       now: () => clock.now(),
       pretend: async ({ queues, types }) => {
         await ledger.extend([], 30_000, { id: 'asleep', host: 'h', version: '0', queues, types })
       },
     }
-    return { clock, w, desk, plain, flaky, site, ...openAudit(desk) }
+    return { clock, w, context, plain, flaky, site, ...openAudit(context) }
   }
 
   describe(`an audit on ${name}`, () => {
-    it('finds all of them at once, and after the repairs none', async () => {
-      const { clock, desk, site, audit } = scene()
+    it('finds all of them in one audit, and after the repairs none', async () => {
+      const { clock, context, site, audit } = scene()
       await clock.advance(1_000)
       const broken: { readonly about: string; readonly mustEnd: readonly string[]; readonly of: Corruption }[] = []
       const possible = CORRUPTIONS.filter(({ impossibleOn }) => impossibleOn?.includes(name) !== true)
@@ -72,9 +73,12 @@ export function describeAudit(name: string, open: () => OpenedGround, isBrief = 
       expect(repaired).toBe(broken.filter(({ of }) => of.remedy === undefined).length)
       for (const { of, about } of broken) await of.remedy?.(site, about)
       await clock.advance(1_000)
-      for (const view of await desk.ledger.read(broken.flatMap(({ mustEnd }) => mustEnd))) {
-        expect([view?.envelope.id, ['success', 'dead'].includes(view?.status ?? '')]).toEqual([view?.envelope.id, true])
-        expect((await desk.ledger.groups([view!.envelope.groupId]))[0]?.open ?? 0).toBe(0)
+      for (const view of await context.ledger.read(broken.flatMap(({ mustEnd }) => mustEnd))) {
+        expect([view?.envelope.id, ['completed', 'dead'].includes(view?.status ?? '')]).toEqual([
+          view?.envelope.id,
+          true,
+        ])
+        expect((await context.ledger.groups([view!.envelope.groupId]))[0]?.open ?? 0).toBe(0)
       }
       expect(await audit()).toMatchObject({ found: 0, findings: [] })
     })
@@ -92,12 +96,12 @@ export function describeAudit(name: string, open: () => OpenedGround, isBrief = 
       await commit(site, [oneTooMany('large')])
       await clock.advance(10)
 
-      expect(await audit()).toMatchObject({ found: 1, isComplete: true, unseen: [] })
+      expect(await audit()).toMatchObject({ found: 1, isComplete: true, skipped: [] })
       expect(await audit({ repair: BY })).toMatchObject({ found: 1, repaired: 1 })
-      expect(await audit()).toMatchObject({ found: 0, unseen: [] })
+      expect(await audit()).toMatchObject({ found: 0, skipped: [] })
     })
 
-    it('says that it did not look at what ended long ago, and looks at it when it is to be thorough', async () => {
+    it('says that it skipped items that ended long ago, and checks them when it is thorough', async () => {
       const { clock, site, audit } = scene()
       const ids = Array.from({ length: 2_100 }, (_, n) => `e-${n}`)
       await commit(
@@ -110,8 +114,8 @@ export function describeAudit(name: string, open: () => OpenedGround, isBrief = 
           (id): Settlement => ({
             guard: { by: 'status', id, in: ['pending'] },
             effects: [
-              { do: 'finish', id, ending: 'done', keepMs: 86_400_000 },
-              { do: 'closeGroup', groupId: id, by: 1 },
+              { do: 'complete', id, ending: 'completed', keepMs: 86_400_000 },
+              { do: 'leaveGroup', groupId: id, count: 1 },
             ],
           }),
         ),
@@ -119,11 +123,11 @@ export function describeAudit(name: string, open: () => OpenedGround, isBrief = 
       await clock.advance(10)
 
       const usual = await audit()
-      expect(usual).toMatchObject({ found: 0, isComplete: true, unseen: [{ code: 'ended', count: 100 }] })
-      expect(usual.unseen[0]?.text).toMatch(/^100 items that ended longer ago: .* only in a thorough audit\.$/)
+      expect(usual).toMatchObject({ found: 0, isComplete: true, skipped: [{ code: 'ended', count: 100 }] })
+      expect(usual.skipped[0]?.text).toMatch(/^100 items that ended longer ago: only a thorough audit checks /)
       const thorough = await audit({ thorough: true })
       expect(thorough.findings).toMatchObject([{ code: 'group-count', id: 'e-0' }])
-      expect(thorough.unseen).toEqual([])
+      expect(thorough.skipped).toEqual([])
     })
     if (isBrief) return
 
@@ -136,13 +140,13 @@ export function describeAudit(name: string, open: () => OpenedGround, isBrief = 
       ])
       await clock.advance(10)
 
-      expect(await audit()).toMatchObject({ found: 210, isComplete: true, unseen: [] })
+      expect(await audit()).toMatchObject({ found: 210, isComplete: true, skipped: [] })
       expect(await audit({ repair: BY })).toMatchObject({ found: 210, repaired: 210 })
-      expect(await audit()).toMatchObject({ found: 0, unseen: [] })
+      expect(await audit()).toMatchObject({ found: 0, skipped: [] })
     })
 
-    it.each(CORRUPTIONS)('finds $name, and what it says mends it', async ({ code, seed, remedy }) => {
-      const { clock, desk, site, audit } = scene()
+    it.each(CORRUPTIONS)('finds $name, and the repair it names works', async ({ code, seed, remedy }) => {
+      const { clock, context, site, audit } = scene()
       await clock.advance(1_000)
       const { about, mustEnd } = await seed(site, 'x')
       await clock.advance(90_000)
@@ -157,15 +161,15 @@ export function describeAudit(name: string, open: () => OpenedGround, isBrief = 
       expect(mended.repaired).toBe(remedy === undefined ? 1 : 0)
       if (remedy !== undefined) await remedy(site, about)
       else {
-        const log = await site.acts.log()
+        const log = await site.actions.log()
         expect(log).toEqual(
           expect.arrayContaining([expect.objectContaining({ ...BY, what: `audit repaired ${code} of ${about}` })]),
         )
       }
       await clock.advance(1_000)
-      for (const view of await desk.ledger.read(mustEnd)) {
-        expect(['success', 'dead']).toContain(view?.status)
-        expect((await desk.ledger.groups([view!.envelope.groupId]))[0]?.open ?? 0).toBe(0)
+      for (const view of await context.ledger.read(mustEnd)) {
+        expect(['completed', 'dead']).toContain(view?.status)
+        expect((await context.ledger.groups([view!.envelope.groupId]))[0]?.open ?? 0).toBe(0)
       }
       expect(await audit()).toMatchObject({ found: 0, findings: [] })
     })
@@ -179,12 +183,12 @@ export function describeAudit(name: string, open: () => OpenedGround, isBrief = 
         w.enqueue(plain('later'), { delay: 3_600_000 }).accepted(),
         w.enqueue(first, { delay: 3_600_000 }).accepted(),
         w.enqueue(dependency({ on: [first], queue: promised })).accepted(),
-        // Waits for what the gate above will queue: nobody has enqueued it yet, but somebody will.
+        // Waits for the item that the gate above will enqueue: it does not exist yet.
         w.enqueue(dependency({ on: [promised], queue: plain('last') })).accepted(),
         w.enqueue(dependency({ on: ['nobody'], queue: plain('never'), timeout: 7_200_000 })).accepted(),
       ])
       await clock.advance(1_000)
-      await site.acts.pause({ type: 'plain' }, BY)
+      await site.actions.pause({ type: 'plain' }, BY)
       await w.enqueue(plain('paused')).accepted()
       await clock.advance(70_000)
       const report = await audit()
@@ -192,7 +196,7 @@ export function describeAudit(name: string, open: () => OpenedGround, isBrief = 
       expect(report.checked).toBe(7)
     })
 
-    it('stops when it is told to, and says that it has not seen everything', async () => {
+    it('stops when it is aborted, and says that it is not complete', async () => {
       const { clock, w, plain, audit } = scene()
       await w.enqueue(plain('later'), { delay: 3_600_000 }).accepted()
       await clock.advance(10)

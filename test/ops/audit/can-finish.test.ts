@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { circleFrom, type Need, stuckAmong } from '../../../src/ops/audit/can-finish.js'
+import { blockedForever, cycleFrom, type Need } from '../../../src/ops/audit/can-finish.js'
 
 const need = (count: number, ...of: readonly string[]): Need => ({ need: count, of })
 
 describe('which held items can never go on', () => {
-  it('is those that wait in a circle, and whoever needs one of them', () => {
+  it('is those that wait in a cycle, and those that need one of them', () => {
     const held = new Map([
       ['a', need(1, 'b')],
       ['b', need(1, 'a')],
@@ -14,10 +14,10 @@ describe('which held items can never go on', () => {
       ['needs both', need(2, 'a', 'runs')],
       ['chain', need(1, 'needs one of two')],
     ])
-    const stuck = stuckAmong(held, () => false)
+    const stuck = blockedForever(held, () => false)
     expect([...stuck].toSorted()).toEqual(['a', 'b', 'needs both', 'waits for a'])
-    expect(circleFrom('a', held, stuck)).toEqual(['a', 'b'])
-    expect(circleFrom('waits for a', held, stuck)).toBeUndefined()
+    expect(cycleFrom('a', held, stuck)).toEqual(['a', 'b'])
+    expect(cycleFrom('waits for a', held, stuck)).toBeUndefined()
   })
 
   it('is those that wait for something hopeless', () => {
@@ -26,8 +26,8 @@ describe('which held items can never go on', () => {
       ['b', need(1, 'a')],
       ['c', need(1, 'nobody', 'runs')],
     ])
-    expect([...stuckAmong(held, (id) => id === 'nobody')].toSorted()).toEqual(['a', 'b'])
-    expect([...stuckAmong(held, () => false)]).toEqual([])
+    expect([...blockedForever(held, (id) => id === 'nobody')].toSorted()).toEqual(['a', 'b'])
+    expect([...blockedForever(held, () => false)]).toEqual([])
   })
 
   it('is what is left when everything has ended that can, in any order', () => {
@@ -44,7 +44,7 @@ describe('which held items can never go on', () => {
             if (of.filter((member) => ended.has(member)).length >= count) ended.add(one)
         }
         const left = [...held.keys()].filter((one) => !ended.has(one))
-        expect([...stuckAmong(held, (one) => one === 'lost')].toSorted()).toEqual(left.toSorted())
+        expect([...blockedForever(held, (one) => one === 'lost')].toSorted()).toEqual(left.toSorted())
       }),
       { numRuns: 2_000 },
     )

@@ -1,13 +1,13 @@
-import type { Acts } from '../../../src/ops/acts/index.js'
+import type { Actions } from '../../../src/ops/actions/open-actions.js'
 import type { FindingCode } from '../../../src/ops/api.js'
-import type { Desk } from '../../../src/ops/desk.js'
+import type { OpsContext } from '../../../src/ops/context.js'
 import type { Envelope, Hold } from '../../../src/ports/item.js'
 import type { Effect, Settlement } from '../../../src/ports/settlement.js'
 
 /** Where something is broken. */
 export interface Site {
-  readonly desk: Desk
-  readonly acts: Acts
+  readonly context: OpsContext
+  readonly actions: Actions
   /** A type that a worker of the default queue knows. */
   readonly type: string
   now(): number
@@ -19,9 +19,9 @@ export interface Site {
 export interface Corruption {
   readonly name: string
   readonly code: FindingCode
-  /** Breaks it. Returns the item that the finding is about, and all that must end once it is mended. */
+  /** Breaks it. Returns the item that the finding is about, and all items that must end once it is repaired. */
   readonly seed: (site: Site, name: string) => Promise<{ readonly about: string; readonly mustEnd: readonly string[] }>
-  /** Where any look at the queues mends it. */
+  /** Whether any claim repairs it. */
   readonly impossibleOn?: readonly string[]
   /** What the finding tells a person to do, where the audit does not do it. */
   readonly remedy?: (site: Site, about: string) => Promise<void>
@@ -50,23 +50,23 @@ interface Born {
 export const born = (item: Envelope, { hold, delayMs = 0, queue = 'default', also = [] }: Born = {}): Settlement => ({
   guard: { by: 'absent', id: item.id },
   effects: [
-    { do: 'openGroup', groupId: item.groupId, by: 1 },
+    { do: 'joinGroup', groupId: item.groupId, count: 1 },
     ...also,
-    { do: 'push', item, queue, delayMs, ...(hold === undefined ? {} : { hold }) },
+    { do: 'enqueue', item, queue, delayMs, ...(hold === undefined ? {} : { hold }) },
   ],
 })
 
 const gateOver = (key: string, holds: string, members: readonly string[]): Effect => ({
   do: 'openGate',
   key,
-  holds,
+  heldId: holds,
   members,
   need: members.length,
   of: 'success',
 })
 
-export async function commit({ desk }: Site, batch: readonly Settlement[]): Promise<void> {
-  for (const result of await desk.ledger.commit(batch)) {
+export async function commit({ context }: Site, batch: readonly Settlement[]): Promise<void> {
+  for (const result of await context.ledger.commit(batch)) {
     if (result.kind !== 'applied') throw new Error(`the corruption was ${result.kind}`)
   }
 }
@@ -76,7 +76,7 @@ const FOREVER = Number.POSITIVE_INFINITY
 export const CORRUPTIONS: readonly Corruption[] = [
   {
     name: 'an item that is never due, and that nothing holds',
-    code: 'stray',
+    code: 'stuck-item',
     async seed(site, id) {
       await commit(site, [born(envelope(id, site), { delayMs: FOREVER })])
       return { about: id, mustEnd: [id] }
@@ -140,12 +140,12 @@ export const CORRUPTIONS: readonly Corruption[] = [
       )
       return { about: ids[0], mustEnd: ids }
     },
-    async remedy({ acts }, id) {
-      await acts.cancel(id, { who: 'ann' })
+    async remedy({ actions }, id) {
+      await actions.cancel(id, { who: 'ann' })
     },
   },
   {
-    name: 'an item that stands aside for a pause that is over',
+    name: 'an item that is held for a pause that is over',
     code: 'pause-over',
     impossibleOn: ['Redis'],
     async seed(site, id) {
@@ -160,7 +160,7 @@ export const CORRUPTIONS: readonly Corruption[] = [
     async seed(site, id) {
       await commit(site, [
         born(envelope(id, site)),
-        { guard: { by: 'none' }, effects: [{ do: 'openGroup', groupId: id, by: 1 }] },
+        { guard: { by: 'none' }, effects: [{ do: 'joinGroup', groupId: id, count: 1 }] },
       ])
       return { about: id, mustEnd: [id] }
     },
@@ -173,7 +173,7 @@ export const CORRUPTIONS: readonly Corruption[] = [
       await commit(site, [
         born(envelope(id, site), { delayMs: 3_600_000 }),
         born(child, { delayMs: 3_600_000 }),
-        { guard: { by: 'none' }, effects: [{ do: 'closeGroup', groupId: id, by: 1 }] },
+        { guard: { by: 'none' }, effects: [{ do: 'leaveGroup', groupId: id, count: 1 }] },
       ])
       return { about: id, mustEnd: [] }
     },
@@ -185,8 +185,8 @@ export const CORRUPTIONS: readonly Corruption[] = [
       await commit(site, [born(envelope(id, site), { queue: 'lonely' })])
       return { about: id, mustEnd: [id] }
     },
-    async remedy({ acts }, id) {
-      await acts.cancel(id, { who: 'ann' })
+    async remedy({ actions }, id) {
+      await actions.cancel(id, { who: 'ann' })
     },
   },
   {
@@ -196,17 +196,17 @@ export const CORRUPTIONS: readonly Corruption[] = [
       await commit(site, [born(envelope(id, site, { type: 'forgotten' }))])
       return { about: id, mustEnd: [id] }
     },
-    async remedy({ acts }, id) {
-      await acts.cancel(id, { who: 'ann' })
+    async remedy({ actions }, id) {
+      await actions.cancel(id, { who: 'ann' })
     },
   },
   {
     name: 'a run that was cut off, where workers are alive and do not look',
-    code: 'lapsed',
+    code: 'lease-lapsed',
     async seed(site, id) {
       await commit(site, [born(envelope(id, site), { queue: 'asleep' })])
-      await site.desk.ledger.claim({
-        from: [{ queue: 'asleep', max: 1 }],
+      await site.context.ledger.claim({
+        queues: [{ queue: 'asleep', max: 1 }],
         leaseMs: 1_000,
         worker: 'gone',
       })

@@ -2,13 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { overPlainPorts } from '../../../src/backends/plain/over-plain-ports.js'
 import type { ActionReport } from '../../../src/ops/api.js'
-import { openDesk } from '../../../src/ops/desk.js'
+import { openOpsContext } from '../../../src/ops/context.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
 import type { Settlement } from '../../../src/ports/settlement.js'
 import { backendAt } from './backend-at.js'
 
-const program = fileURLToPath(new URL('act.child.ts', import.meta.url))
+const program = fileURLToPath(new URL('action.child.ts', import.meta.url))
 const BATCH = 1_000
 const DAY = 86_400_000
 
@@ -27,10 +28,10 @@ export interface KilledBulk {
   readonly firstPageMs: number
 }
 
-/** Makes that many dead items, lets somebody redrive all of them, kills them twice with -9, and lets a third one go on. */
+/** Makes that many dead items, starts a process that redrives them, kills it twice with -9, and lets a third one continue. */
 export async function killedBulk(address: string, count: number): Promise<KilledBulk> {
   const backend = backendAt(address)
-  const { ledger } = openDesk(backend, {})
+  const { ledger } = openOpsContext(overPlainPorts, backend, {})
   try {
     await bury(ledger, count)
     const from = performance.now()
@@ -69,7 +70,7 @@ export async function killedBulk(address: string, count: number): Promise<Killed
   }
 }
 
-/** Runs somebody who acts; kills them as soon as they tell of that many. */
+/** Runs the acting process, and kills it as soon as it has reported that many. */
 async function actor(address: string, what: string, killAfter: number) {
   const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', program, address, what], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -100,8 +101,8 @@ async function bury(ledger: Ledger, count: number): Promise<void> {
         return {
           guard: { by: 'absent', id },
           effects: [
-            { do: 'openGroup', groupId: id, by: 1 },
-            { do: 'push', item: { ...item, queueAt: now, startAt: now }, queue: 'default', delayMs: 0 },
+            { do: 'joinGroup', groupId: id, count: 1 },
+            { do: 'enqueue', item: { ...item, queueAt: now, startAt: now }, queue: 'default', delayMs: 0 },
           ],
         }
       }),
@@ -109,7 +110,7 @@ async function bury(ledger: Ledger, count: number): Promise<void> {
     let left = ids.length
     while (left > 0) {
       const { items } = await ledger.claim({
-        from: [{ queue: 'default', max: BATCH }],
+        queues: [{ queue: 'default', max: BATCH }],
         leaseMs: 60_000,
         worker: 'gravedigger',
       })
@@ -122,8 +123,8 @@ async function bury(ledger: Ledger, count: number): Promise<void> {
             guard: { by: 'lease', lease },
             effects: [
               { do: 'recordAttempt', id, was: { ...was, class: 'retryable', rule: 'default' } },
-              { do: 'park', id, ending: 'exhausted', class: 'retryable', error, keepMs: 30 * DAY },
-              { do: 'closeGroup', groupId, by: 1 },
+              { do: 'deadLetter', id, ending: 'exhausted', class: 'retryable', error, keepMs: 30 * DAY },
+              { do: 'leaveGroup', groupId, count: 1 },
             ],
           }
         }),

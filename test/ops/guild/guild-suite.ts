@@ -56,7 +56,7 @@ export function describeGuildReads(kind: GroundKind): void {
       expect(await ops.rig('nothing')).toBeUndefined()
     })
 
-    it('tells a draft, and one that no crawl has come to, and gives the remedy that moves each', async () => {
+    it('reports a draft, and a writ that no crawl has reached, with a remedy that moves each', async () => {
       const { clerk, spider, report } = await scene(kind)
       const draft = await clerk.post({ title: 'draft', body: '', draft: true })
       expect(codes(await report(draft))).toEqual(['draft'])
@@ -66,7 +66,7 @@ export function describeGuildReads(kind: GroundKind): void {
       await spider.crawl()
       expect(codes(await report(draft))).toEqual(['engine-ready'])
       expect(first(await report(draft))).toBe(
-        'Engine "only" is ready and nobody has begun it (no engines run in the guild).',
+        'Engine "only" is ready and has not been started (no engines run in the guild).',
       )
       await spider.crawl()
       expect(await report(draft)).toMatchObject({ phase: 'completed', reasons: [], rigs: [{ status: 'completed' }] })
@@ -85,7 +85,7 @@ export function describeGuildReads(kind: GroundKind): void {
         {
           code: 'held',
           text: `It follows ${before.id} (new: before), and gets a rig when that has ended.`,
-          remedy: `Ask why ${before.id} does not end; or take the link away: clerk.unlink("${after.id}", "${before.id}", "follows").`,
+          remedy: `Find out why ${before.id} does not end, or remove the link: clerk.unlink("${after.id}", "${before.id}", "follows").`,
         },
       ])
       await clerk.unlink(after.id, before.id, 'follows')
@@ -93,7 +93,7 @@ export function describeGuildReads(kind: GroundKind): void {
       expect((await report(after)).phase).toBe('completed')
     })
 
-    it('tells a failed writ that another follows, and a circle', async () => {
+    it('reports a failed writ that another follows, and a cycle', async () => {
       const { clerk, post, follows, drain, report } = await scene(kind)
       const [a, b, c, d] = [await post('a'), await post('b'), await post('c'), await post('d')]
       await clerk.transition(a.id, 'failed')
@@ -112,7 +112,7 @@ export function describeGuildReads(kind: GroundKind): void {
       for (const writ of [b, c, d]) expect((await report(writ)).phase).toBe('completed')
     })
 
-    it('tells what blocks an engine, since when, and how to go on', async () => {
+    it('says what blocks an engine, since when, and how to continue', async () => {
       const { post, spider, drain, report, ops } = await scene(kind, {
         designs: {
           asks: async (_, { priorBlock }) =>
@@ -182,7 +182,7 @@ export function describeGuildReads(kind: GroundKind): void {
       expect(kinds).toEqual(new Set(['input mandate', 'result mandate', 'error mandate', 'error thrower']))
     })
 
-    it('tells that a writ is at its cap, what failed, and what the retry observer decided', async () => {
+    it('says that a writ has reached its cap, what failed, and what the retry observer decided', async () => {
       const { post, drain, report, clerk } = await scene(kind, { hasRetry: true, designs: { thrower } })
       const writ = await post()
       await drain()
@@ -198,7 +198,7 @@ export function describeGuildReads(kind: GroundKind): void {
       })
       expect(codes(found)).toEqual(['stuck-at-cap'])
       expect(first(found)).toMatch(
-        /^It is stuck since .+, with 2 of 2 rigs used\. Engine "only" failed: boom .*\. It is at its cap/,
+        /^It is stuck since .+, with 2 of 2 rigs used\. Engine "only" failed: boom .*\. It has reached its cap/,
       )
       expect(found.reasons[0]?.remedy).toContain(`clerk.transition("${writ.id}", "open") gives it one more rig`)
       await clerk.transition(writ.id, 'open')
@@ -206,7 +206,7 @@ export function describeGuildReads(kind: GroundKind): void {
       expect((await report(writ)).rigs).toHaveLength(3)
     })
 
-    it('tells that nobody retries by itself where the guild has no observer, and that a failure is for good', async () => {
+    it('says that nothing retries in a guild without an observer, and that a failure is final', async () => {
       const { post, drain, report } = await scene(kind, { designs: { thrower } })
       const writ = await post()
       await drain()
@@ -219,7 +219,7 @@ export function describeGuildReads(kind: GroundKind): void {
       expect(codes(await poison.report(lost))).toEqual(['stuck-for-good'])
     })
 
-    it('tells that somebody made it stuck by hand', async () => {
+    it('says that it was made stuck by hand', async () => {
       const { clerk, post, report } = await scene(kind)
       const writ = await post()
       await clerk.transition(writ.id, 'stuck', { resolution: 'waits for the lawyers' })
@@ -242,7 +242,7 @@ export function describeGuildReads(kind: GroundKind): void {
 
 /** An engine that the work engine is to run: its item tells why it does not. */
 export function describeEngineItems(kind: GroundKind): void {
-  it('tells why the item of an engine does not run', async () => {
+  it('says why the item of an engine does not run', async () => {
     const { post, spider, report, backend } = await scene(kind, { spider: { pollIntervalMs: 10 } })
     const work = createWork({ backend, work: [spider.engineWork], autoStart: false })
     await work.pause({ type: 'spider.engine' }, 'deploy')
@@ -255,7 +255,7 @@ export function describeEngineItems(kind: GroundKind): void {
     await until(async () => (await report(writ)).reasons[0]?.text.includes('is paused') === true)
     const { reasons, rigs } = await report(writ)
     expect(reasons[0]).toMatchObject({ code: 'engine-ready', remedy: expect.stringContaining('Resume the type') })
-    expect(reasons[0]?.text).toContain(`is item ${rigs[0]?.id}/only/1 of the work engine`)
+    expect(reasons[0]?.text).toContain(`is work item ${rigs[0]?.id}/only/1`)
     await work.resume({ type: 'spider.engine' })
     work.start()
     await until(async () => (await report(writ)).phase === 'completed')

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import type { WritDoc } from '../../../src/guild/clerk/writ.js'
+import type { WritDoc } from '../../../src/guild/clerk/writs/writ.js'
 import { describeRetry } from '../../../src/guild/clockworks-retry/describe.js'
-import type { EngineRow, RigRow } from '../../../src/guild/spider/rig.js'
+import type { EngineRow, RigRow } from '../../../src/guild/spider/rigs/rig.js'
 import type { WritFacts } from '../../../src/ops/guild/writ-facts.js'
 import { writReasons } from '../../../src/ops/guild/writ-reasons.js'
 
@@ -65,7 +65,7 @@ describe('an engine that runs', () => {
     ])
   })
 
-  it('is told as cut off when its claim has lapsed', () => {
+  it('counts as cut off when its claim has lapsed', () => {
     const [reason] = ofEngine({ claim: { owner: 'host-7', token: 't', leaseUntil: earlier } })
     expect(reason).toMatchObject({
       code: 'engine-lapsed',
@@ -73,12 +73,12 @@ describe('an engine that runs', () => {
     })
   })
 
-  it('is told by its session, while that runs and when it has ended', () => {
+  it('is explained by its session, while that runs and when it has ended', () => {
     expect(ofEngine({ sessionId: 's-1' })[0]?.text).toContain('for its session s-1 to end')
     expect(ofEngine({ sessionId: 's-1', isSessionOver: true })[0]?.text).toContain('has ended')
   })
 
-  it('is told by its item, where the work engine runs it', () => {
+  it('is explained by its work item, if it has one', () => {
     expect(ofEngine({ item: 'due' })[0]).toMatchObject({
       code: 'engine-ready',
       remedy: expect.stringContaining('spider.start'),
@@ -88,7 +88,7 @@ describe('an engine that runs', () => {
       new Map([['build', { id: 'r-1/build/1', reason: { ...reason, code } }]])
     expect(ofEngine({ item: 'pushed' }, { items: items('no-worker') })[0]).toEqual({
       code: 'engine-ready',
-      text: 'Engine "build" is item r-1/build/1 of the work engine since 2026-01-01 00:00:00Z (1 h). No live worker.',
+      text: 'Engine "build" is work item r-1/build/1 since 2026-01-01 00:00:00Z (1 h). No live worker.',
       remedy: 'Start one.',
     })
     expect(ofEngine({ item: 'pushed' }, { items: items('running') })[0]?.code).toBe('engine-running')
@@ -101,7 +101,7 @@ describe('an engine that waits', () => {
     const attempts = [{ startedAt: earlier, endedAt: earlier, status: 'failed', error: 'flaky net' } as const]
     expect(ofEngine({ status: 'pending', holdUntil: later, attemptCount: 1, attempts })[0]).toEqual({
       code: 'engine-held',
-      text: 'Engine "build" failed once in this rig (flaky net); it is tried again at 2026-01-01 01:00:30Z, in 30 s.',
+      text: 'Engine "build" failed once in this rig (flaky net); it is retried at 2026-01-01 01:00:30Z, in 30 s.',
       remedy: 'Wait, or run it now: spider.resume("r-1", "build").',
     })
   })
@@ -148,7 +148,7 @@ describe('a writ that is stuck by an engine', () => {
   const failed = rig([engine({ status: 'failed', error: 'boom' })], { status: 'stuck' })
   const reason = (more: Partial<WritFacts>) => writReasons(facts({ writ: stuck, rigs: [failed], ...more }))[0]
 
-  it('says whether anybody is there to retry it', () => {
+  it('says whether a retry observer is running', () => {
     expect(reason({})).toMatchObject({ code: 'stuck-retried', remedy: expect.stringMatching(/^Wait/) })
     expect(reason({ observer: { isThere: true, behind: 3, holder: null } })).toMatchObject({
       text: expect.stringContaining('opens it again (3 events wait for it), but no process runs it now.'),
@@ -184,7 +184,7 @@ describe('a writ that is stuck by an engine', () => {
 })
 
 describe('other writs', () => {
-  it('in phases of their own types wait for whoever is in charge', () => {
+  it('in custom phases wait for the plugin or person in charge', () => {
     const [reason] = writReasons(facts({ writ: writ({ phase: 'in-review', type: 'article' }) }))
     expect(reason).toMatchObject({ code: 'phase', text: expect.stringContaining('"in-review"') })
   })

@@ -1,7 +1,8 @@
-import { openAudit } from '../../../src/ops/audit/index.js'
-import type { Desk } from '../../../src/ops/desk.js'
+import { openAudit } from '../../../src/ops/audit/audit.js'
+import type { OpsContext } from '../../../src/ops/context.js'
 import { openReads, type Reads } from '../../../src/ops/reads.js'
-import type { Inspect, Ledger } from '../../../src/ports/ledger.js'
+import type { Inspect } from '../../../src/ports/inspect.js'
+import type { Ledger } from '../../../src/ports/ledger.js'
 import { Chance } from '../../../src/testing/simulation/chance.js'
 import { WORLD_STARTS_AT } from '../../../src/testing/simulation/process-clock.js'
 import type { World } from '../../../src/testing/simulation/world.js'
@@ -12,7 +13,7 @@ const LOOKING_MS = 50_000
 /** Between two answers little may happen, or much. */
 const SLOWEST_CALLS_MS = [5, 50, 500] as const
 
-/** Somebody who looks at a fleet while it works and while things go wrong, and whose every word is held against the history. */
+/** Queries a fleet while it works and fails, and compares every answer with the history. */
 export class Onlooker {
   readonly #world: World
   readonly #chance: Chance
@@ -24,7 +25,10 @@ export class Onlooker {
   constructor(world: World) {
     this.#world = world
     this.#chance = new Chance(`${world.seed}/onlooker`)
-    this.#reads = openReads(deskOn(world, world.backstage.ledger), { redacted: (_, value) => value, stacks: undefined })
+    this.#reads = openReads(deskOn(world, world.backendState.ledger), {
+      redacted: (_, value) => value,
+      stacks: undefined,
+    })
   }
 
   async looks(): Promise<void> {
@@ -39,9 +43,9 @@ export class Onlooker {
 
   /** A healthy fleet, however troubled, has nothing that cannot end. `isSlow`: it goes on working while the audit looks. */
   async auditFinds(isSlow: boolean): Promise<void> {
-    const { ledger } = this.#world.backstage
-    const desk = deskOn(this.#world, isSlow ? slowed(ledger, this.#world, this.#chance) : ledger)
-    const { findings, isComplete } = await openAudit(desk).audit()
+    const { ledger } = this.#world.backendState
+    const context = deskOn(this.#world, isSlow ? slowed(ledger, this.#world, this.#chance) : ledger)
+    const { findings, isComplete } = await openAudit(context).audit()
     this.#world.expect(isComplete, 'an audit sees everything')
     this.#world.expect(
       findings.length === 0,
@@ -51,11 +55,11 @@ export class Onlooker {
 
   /** The first reason, of everything that there is, is true. */
   async #asksWhy(): Promise<void> {
-    const { history, backstage, scheduler } = this.#world
+    const { history, backendState, scheduler } = this.#world
     // Those that have ended have little to tell.
     const asked = [...history.items.values()].filter(({ hasEnded: isOver }) => !isOver || this.#chance.flip(0.1))
     for (const { id, hasEnded, ends, leases } of asked) {
-      const [view] = await backstage.ledger.read([id])
+      const [view] = await backendState.ledger.read([id])
       const [{ code, text }] = await this.#reads.explain(id)
       this.codes.set(code, (this.codes.get(code) ?? 0) + 1)
       const isTrue = (holds: boolean) => this.#world.expect(holds, `what is said of ${id} is true: ${text}`)
@@ -65,24 +69,24 @@ export class Onlooker {
           isTrue(view === undefined)
           break
         case 'completed':
-          isTrue(hasEnded && (ending === 'done' || ending === 'dropped'))
+          isTrue(hasEnded && (ending === 'completed' || ending === 'dropped'))
           break
         case 'cancelled':
           isTrue(hasEnded && ending === 'cancelled')
           break
         case 'dead':
-          isTrue(hasEnded && ending !== 'done' && ending !== 'dropped' && ending !== 'cancelled')
+          isTrue(hasEnded && ending !== 'completed' && ending !== 'dropped' && ending !== 'cancelled')
           break
         case 'running':
         case 'taken':
         case 'stopping':
           isTrue(!hasEnded && leases.length > 0 && this.#now() < view!.leaseUntil!)
           break
-        case 'lapsed':
+        case 'lease-lapsed':
           isTrue(!hasEnded && leases.length > 0 && this.#now() >= view!.leaseUntil!)
           break
         case 'gate': {
-          const gate = await backstage.ledger.inspect!.gate(view!.hold!.key)
+          const gate = await backendState.ledger.inspect!.gate(view!.hold!.key)
           isTrue(
             !hasEnded && gate !== undefined && gate.waiting.every((one) => history.items.get(one)?.hasEnded !== true),
           )
@@ -95,12 +99,12 @@ export class Onlooker {
           break
         case 'paused': {
           const among = { queues: [view!.queue!], types: [view!.envelope.type] }
-          const paused = await backstage.ledger.paused!(among)
+          const paused = await backendState.ledger.paused!(among)
           isTrue(!hasEnded && (paused.queues.includes(view!.queue!) || paused.types.includes(view!.envelope.type)))
           break
         }
         default:
-          // It waits for its turn, for a worker, or for its end: nobody has it.
+          // It waits for its turn, for a worker, or for its end: no worker holds it.
           isTrue(!hasEnded && view?.status === 'pending' && view.hold === undefined)
       }
     }
@@ -121,14 +125,14 @@ export class Onlooker {
   }
 }
 
-function deskOn(world: World, ledger: Ledger): Desk {
+function deskOn(world: World, ledger: Ledger): OpsContext {
   return {
     // Neither an audit nor a question goes to the ports.
     ports: undefined as never,
     prefix: 'work:',
     ledger,
     clock: world.clock,
-    now: async () => (await ledger.claim({ from: [], leaseMs: 1_000, worker: 'onlooker' })).at,
+    now: async () => (await ledger.claim({ queues: [], leaseMs: 1_000, worker: 'onlooker' })).now,
     summaries: (ids) => ledger.inspect!.summaries(ids),
     inspect: () => ledger.inspect!,
   }

@@ -1,8 +1,9 @@
+import { overPlainPorts } from '../../../src/backends/plain/over-plain-ports.js'
 import { createWork, defineWork, dependency, memoryBackend, priorityDoer, type Work } from '../../../src/index.js'
-import { openActs } from '../../../src/ops/acts/index.js'
-import { openAudit } from '../../../src/ops/audit/index.js'
-import { openDesk } from '../../../src/ops/desk.js'
-import type { ReasonCode } from '../../../src/ops/explain.js'
+import { openActions } from '../../../src/ops/actions/open-actions.js'
+import { openAudit } from '../../../src/ops/audit/audit.js'
+import { openOpsContext } from '../../../src/ops/context.js'
+import type { ReasonCode } from '../../../src/ops/items/explain.js'
 import { openReads } from '../../../src/ops/reads.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { seededRandom } from '../../../src/testing/seeded-random.js'
@@ -79,10 +80,10 @@ export async function randomSystem(seed: number) {
     work: [ok, aside, flaky, poison, long, bulk, lonely, cut, foreign],
     autoStart: false,
   })
-  // By the time that anybody asks, a heartbeat has told what runs.
+  // By the time of the query, a heartbeat has reported what runs.
   const worker = createWork({ backend, clock, work: [ok, aside, flaky, poison, long, bulk], heartbeat: 1_000 })
-  const desk = openDesk(backend, { clock })
-  const acts = openActs(desk)
+  const context = openOpsContext(overPlainPorts, backend, { clock })
+  const actions = openActions(context)
   const systems: { stop(): Promise<unknown> }[] = [worker]
   const known: Known[] = []
   const enqueue = async (work: Work, options = {}) => {
@@ -98,16 +99,16 @@ export async function randomSystem(seed: number) {
     expired: async () => add('expired', await enqueue(flaky('x'), { timeout: 1_000 }), 'dead'),
     cancelled: async () => {
       const id = await enqueue(ok('x'), { delay: HOUR })
-      await acts.cancel(id, { who: 'ann' })
+      await actions.cancel(id, { who: 'ann' })
       add('cancelled', id, 'cancelled')
     },
     completed: async () => add('completed', await enqueue(ok('x')), 'completed'),
     'paused type': async () => {
-      await acts.pause({ type: 'aside' }, { who: 'ann' })
+      await actions.pause({ type: 'aside' }, { who: 'ann' })
       add('paused type', await enqueue(aside('x')), 'paused')
     },
     'paused queue': async () => {
-      await acts.pause({ queue: 'bulk' }, { who: 'ann' })
+      await actions.pause({ queue: 'bulk' }, { who: 'ann' })
       add('paused queue', await enqueue(bulk('x')), 'paused')
     },
     'no worker': async () => add('no worker', await enqueue(lonely('x')), 'no-worker'),
@@ -140,8 +141,8 @@ export async function randomSystem(seed: number) {
     'cut off': async () => {
       const id = await enqueue(cut('x'))
       const from = [{ queue: 'cut', max: 1 }]
-      await desk.ledger.claim({ from, leaseMs: 100, worker: 'ghost' })
-      add('cut off', id, 'lapsed')
+      await context.ledger.claim({ queues: from, leaseMs: 100, worker: 'ghost' })
+      add('cut off', id, 'lease-lapsed')
     },
   }
   const count = 2 + Math.floor(random() * 8)
@@ -170,6 +171,6 @@ export async function randomSystem(seed: number) {
     await clock.advance(60_000)
     await stopped
   }
-  const reads = openReads(desk, { redacted: (_, value) => value, stacks: undefined })
-  return { clock, desk, acts, reads, ...openAudit(desk), known, random, enqueue, ok, deploy, mend, close }
+  const reads = openReads(context, { redacted: (_, value) => value, stacks: undefined })
+  return { clock, context, actions, reads, ...openAudit(context), known, random, enqueue, ok, deploy, mend, close }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Reason } from '../../../src/ops/explain.js'
+import type { Reason } from '../../../src/ops/items/explain.js'
 import { KINDS, randomSystem } from './random-system.js'
 
 const SEEDS = 100
@@ -9,27 +9,27 @@ const BY = { who: 'ann', why: 'explain says so' } as const
 type System = Awaited<ReturnType<typeof randomSystem>>
 
 /** Where an item stands, so that any step forward shows. */
-async function standing({ desk }: System, id: string): Promise<string> {
-  const [view] = await desk.ledger.read([id])
-  const runs = await desk.ledger.inspect!.attempts(id)
+async function standing({ context }: System, id: string): Promise<string> {
+  const [view] = await context.ledger.read([id])
+  const runs = await context.ledger.inspect!.attempts(id)
   return JSON.stringify([view?.status, view?.envelope.attempt, view?.hold, view?.ending, runs.length])
 }
 
 /** Does what the remedy says, as a person would who has nothing but these words. */
 async function follow(system: System, id: string, { code, remedy }: Reason): Promise<void> {
-  const { acts, desk, reads, deploy, mend } = system
+  const { actions, context, reads, deploy, mend } = system
   switch (code) {
     case 'scheduled':
     case 'retrying':
-      await acts.runNow(id, BY)
+      await actions.runNow(id, BY)
       return
     case 'dead':
       mend()
-      await acts.redrive(id, BY)
+      await actions.redrive(id, BY)
       return
     case 'paused': {
       const [, what, name] = /Resume the (queue|type) "(.+?)"/.exec(remedy) ?? []
-      await acts.resume(what === 'queue' ? { queue: name! } : { type: name! }, BY)
+      await actions.resume(what === 'queue' ? { queue: name! } : { type: name! }, BY)
       return
     }
     case 'no-worker':
@@ -38,25 +38,25 @@ async function follow(system: System, id: string, { code, remedy }: Reason): Pro
       await deploy()
       return
     case 'gate': {
-      const [, member] = /Ask why (.+?) has not ended/.exec(remedy) ?? []
+      const [, member] = /Find out why (.+?) has not ended/.exec(remedy) ?? []
       const [, missing] = /^Enqueue (.+?), or/.exec(remedy) ?? []
       if (member !== undefined) await follow(system, member, (await reads.explain(member))[0])
       else if (missing !== undefined) {
         const item = { v: 1, id: missing, type: 'ok', groupId: missing, input: '"x"', attempt: 1, priority: 0 } as const
-        const now = await desk.now()
-        await desk.ledger.commit([
+        const now = await context.now()
+        await context.ledger.commit([
           {
             guard: { by: 'absent', id: missing },
             effects: [
-              { do: 'openGroup', groupId: missing, by: 1 },
-              { do: 'push', item: { ...item, queueAt: now, startAt: now }, queue: 'default', delayMs: 0 },
+              { do: 'joinGroup', groupId: missing, count: 1 },
+              { do: 'enqueue', item: { ...item, queueAt: now, startAt: now }, queue: 'default', delayMs: 0 },
             ],
           },
         ])
       } else throw new Error(`no way out in: ${remedy}`)
       return
     }
-    case 'lapsed':
+    case 'lease-lapsed':
       // "The next look of any worker at the queue".
       await deploy()
       return
@@ -75,7 +75,7 @@ describe('in random systems', () => {
   const seen = new Set<string>()
 
   it.each(Array.from({ length: SEEDS / PER_TEST }, (_, n) => [n * PER_TEST]))(
-    `the first reason is the one that was made, and its remedy makes the item go on (seeds from %i, ${PER_TEST} of them)`,
+    `the first reason is the one that was made, and its remedy makes the item continue (seeds from %i, ${PER_TEST} of them)`,
     async (from) => {
       for (let seed = from; seed < from + PER_TEST; seed += 1) {
         const system = await randomSystem(seed)

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { isPoison } from '../../../src/core/failure-predicates.js'
-import { CodecRegistry, jsonCodec } from '../../../src/source/codec-registry.js'
+import { isPoison } from '../../../src/core/failure/failure-predicates.js'
 import { BadCloudEventError, type CloudEvent, cloudEventsCodec } from '../../../src/source/codecs/cloud-events.js'
+import { CodecRegistry, jsonCodec } from '../../../src/source/codecs/codec-registry.js'
 import { parseRfc3339 } from '../../../src/source/codecs/rfc3339.js'
-import { Headers, type HeadersInit } from '../../../src/source/headers.js'
+import { Headers, type HeadersInit } from '../../../src/source/message/headers.js'
 import { bytes, messageOf, text } from '../message-of.js'
 
 const read = async (headers: HeadersInit, value: string | Uint8Array = '') =>
@@ -113,7 +113,7 @@ describe('a CloudEvent in structured mode', () => {
     }
   })
 
-  it('has data in JSON as it stands, other data as text, and binary data in base64', async () => {
+  it('has data in JSON as it is, other data as text, and binary data in base64', async () => {
     const dataOf = async (more: string) => text((await structured(more)).data ?? null)
     expect(await dataOf(',"data":"words"')).toBe('"words"')
     expect(await dataOf(',"datacontenttype":"application/vnd.a+json","data":"words"')).toBe('"words"')

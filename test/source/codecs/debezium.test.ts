@@ -1,23 +1,23 @@
 import { describe, expect, it } from 'vitest'
-import { isPoison } from '../../../src/core/failure-predicates.js'
-import { ack } from '../../../src/core/result.js'
-import { CodecRegistry } from '../../../src/source/codec-registry.js'
+import { isPoison } from '../../../src/core/failure/failure-predicates.js'
+import { ack } from '../../../src/core/stream/result.js'
+import { CodecRegistry } from '../../../src/source/codecs/codec-registry.js'
 import {
   BadChangeEventError,
-  type ChangeEvent,
   DEBEZIUM_CONTENT_TYPE,
+  type DebeziumChange,
   debeziumCodec,
   imageOf,
   MissingImageError,
 } from '../../../src/source/codecs/debezium.js'
-import { decoded } from '../../../src/source/decoded.js'
-import { Headers } from '../../../src/source/headers.js'
+import { decoded } from '../../../src/source/message/decoded.js'
+import { Headers } from '../../../src/source/message/headers.js'
 import { dlq } from '../../../src/source/middleware/dead-letter.js'
 import { MemDeadLetter } from '../../../src/source/middleware/mem-dead-letter.js'
 import { Harness } from '../../../src/testing/harness.js'
 import { bytes, messageOf } from '../message-of.js'
 
-const read = (payload: string | Uint8Array) => debeziumCodec().decode(bytes(payload), Headers.empty) as ChangeEvent
+const read = (payload: string | Uint8Array) => debeziumCodec().decode(bytes(payload), Headers.empty) as DebeziumChange
 
 const SOURCE = `{"version":"2.5","connector":"postgresql","name":"shop","ts_ms":1,"snapshot":"false","db":"shop",
   "schema":"public","table":"orders","txId":9007199254740993,"lsn":18446744073709551615,"xmin":null}`
@@ -157,7 +157,7 @@ describe('the codec in a registry and a hopper', () => {
     expect(await registry.decode(messageOf({ headers, value: '{"op":"c"}' }))).toMatchObject({ operation: 'create' })
   })
 
-  it('lets a tombstone through, and parks what is no change event', async () => {
+  it('lets a tombstone through, and dead-letters what is no change event', async () => {
     const letters = new MemDeadLetter()
     const headers = { 'content-type': DEBEZIUM_CONTENT_TYPE }
     const harness = new Harness({
@@ -166,7 +166,7 @@ describe('the codec in a registry and a hopper', () => {
     })
     const seen: unknown[] = []
     await harness.run((_ctx, message) => {
-      seen.push((decoded<ChangeEvent>(message) as { value: ChangeEvent }).value.operation)
+      seen.push((decoded<DebeziumChange>(message) as { value: DebeziumChange }).value.operation)
       return ack()
     })
     expect(seen).toEqual(['tombstone'])

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { ack, nak, term } from '../../../src/core/result.js'
-import { AttemptHeader, attempt } from '../../../src/source/context.js'
+import { ack, nak, term } from '../../../src/core/stream/result.js'
 import { DeliveryLimitError, HandlerTimeoutError } from '../../../src/source/errors.js'
-import { Headers } from '../../../src/source/headers.js'
-import { Hopper } from '../../../src/source/hopper.js'
+import { Hopper } from '../../../src/source/hopper/hopper.js'
+import { AttemptHeader, attempt } from '../../../src/source/message/context.js'
+import { Headers } from '../../../src/source/message/headers.js'
 import { dlq } from '../../../src/source/middleware/dead-letter.js'
 import { MemDeadLetter } from '../../../src/source/middleware/mem-dead-letter.js'
 import { retry } from '../../../src/source/middleware/retry.js'
@@ -55,7 +55,7 @@ describe('the attempt of a delivery (W1)', () => {
     ['the count of the backend', { deliveryCount: 4 }, [4, true]],
     ['the header', { headers: new Headers([[AttemptHeader, '6']]) }, [6, true]],
     ['the larger of both', { deliveryCount: 2, headers: new Headers([[AttemptHeader, '5']]) }, [5, true]],
-    ['nobody: then it is the first', {}, [1, false]],
+    ['nothing: then it is the first', {}, [1, false]],
   ])('comes from %s', async (_name, fields, expected) => {
     let seen: unknown
     await new Hopper({ clock: new FakeClock() }).run(scripted({ next: listed([messageOf(fields)]) }), (ctx) => {
@@ -80,7 +80,7 @@ describe('the attempt of a delivery (W1)', () => {
 })
 
 describe('a message that was delivered too often (W37)', () => {
-  it('is terminated as poison without its handler, and parked', async () => {
+  it('is terminated as poison without its handler, and dead-lettered', async () => {
     const letters = new MemDeadLetter()
     const hopper = new Hopper({ clock: new FakeClock(), maxDeliveries: 3, middleware: [dlq(letters)] })
     const ran: unknown[] = []
@@ -94,7 +94,7 @@ describe('a message that was delivered too often (W37)', () => {
     expect(sub.settled[1]?.result).toMatchObject({
       class: 'poison',
       error: expect.any(DeliveryLimitError),
-      parked: true,
+      deadLettered: true,
     })
     expect(letters.records()).toMatchObject([{ attempts: 4, reason: 'poison', errorName: 'DeliveryLimitError' }])
   })
@@ -158,7 +158,7 @@ describe('a handler with a time limit', () => {
     ])
   })
 
-  it('that throws too late throws into the void', async () => {
+  it('that throws too late is ignored', async () => {
     const harness = new Harness({ hopper: { handlerTimeoutMs: 10 }, messages: numbered(2) })
     await harness.run(async (_ctx, message) => {
       if (textOf(message) === '1') {

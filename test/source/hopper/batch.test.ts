@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { ack, nak, type Result, skip, term } from '../../../src/core/result.js'
-import { BatchResultCountError, InvalidResultError } from '../../../src/core/stream-errors.js'
-import { jsonCodec } from '../../../src/source/codec-registry.js'
-import { defineMiddleware } from '../../../src/source/define-middleware.js'
+import { ack, nak, type Result, skip, term } from '../../../src/core/stream/result.js'
+import { BatchResultCountError, InvalidResultError } from '../../../src/core/stream/stream-errors.js'
+import { jsonCodec } from '../../../src/source/codecs/codec-registry.js'
 import { HandlerTimeoutError } from '../../../src/source/errors.js'
-import type { Handler, Middleware } from '../../../src/source/handler.js'
-import { Hopper } from '../../../src/source/hopper.js'
-import { MemInlet } from '../../../src/source/mem-inlet.js'
+import { Hopper } from '../../../src/source/hopper/hopper.js'
+import { MemInlet } from '../../../src/source/inlets/memory/mem-inlet.js'
 import { dlq } from '../../../src/source/middleware/dead-letter.js'
+import { defineMiddleware } from '../../../src/source/middleware/define-middleware.js'
+import type { Handler, Middleware } from '../../../src/source/middleware/handler.js'
 import { MemDeadLetter } from '../../../src/source/middleware/mem-dead-letter.js'
 import { retry } from '../../../src/source/middleware/retry.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
@@ -23,7 +23,8 @@ describe('batches of one key', () => {
     [1, 4, [1, 1, 1, 1]],
     [4, 10, [4, 4, 2]],
     [3, 5, [3, 2]],
-  ])('S48 of size %i from %i messages', async (size, n, sizes) => {
+    // S48
+  ])('of size %i from %i messages', async (size, n, sizes) => {
     const harness = new Harness({ hopper: { batch: { size } }, messages: numbered(n) })
     const calls: string[][] = []
     const summary = await harness.runBatch((_ctx, messages) => {
@@ -46,7 +47,8 @@ describe('batches of one key', () => {
     expect(calls).toBe(3)
   })
 
-  it('S50, W34 start maxWaitMs after their first message, by the injected clock', async () => {
+  // S50, W34
+  it('start maxWaitMs after their first message, by the injected clock', async () => {
     const clock = new FakeClock()
     const inlet = new MemInlet({ clock, messages: numbered(3) })
     const hopper = new Hopper({ clock, batch: { size: 100, maxWaitMs: 50 } })
@@ -100,13 +102,15 @@ describe('batches of one key', () => {
 })
 
 describe('the results of a batch', () => {
-  it('S49 settle each message by its own', async () => {
+  // S49
+  it('settle each message by its own', async () => {
     const harness = new Harness({ hopper: { batch: { size: 4 } }, messages: numbered(4) })
     await harness.runBatch(() => [ack(), nak(boom), term(boom), skip()])
     harness.assertCounts({ acked: 1, nak: 1, term: 1, dropped: 1 })
   })
 
-  it('S49 that are too few leave the rest poison', async () => {
+  // S49
+  it('that are too few leave the rest poison', async () => {
     const harness = new Harness({ hopper: { batch: { size: 3 } }, messages: numbered(3) })
     await harness.runBatch(() => [ack()])
     harness.assertCounts({ acked: 1, term: 2 })
@@ -115,7 +119,8 @@ describe('the results of a batch', () => {
       expect(result).toMatchObject({ class: 'poison', error: expect.any(BatchResultCountError) })
   })
 
-  it('S49 that are too many are ignored beyond the last message, with a word', async () => {
+  // S49
+  it('that are too many are ignored beyond the last message, with a warning', async () => {
     const errors: string[] = []
     const logger = { warn: () => undefined, error: (text: string) => errors.push(text) }
     const harness = new Harness({ hopper: { batch: { size: 2 }, logger }, messages: numbered(2) })
@@ -158,7 +163,8 @@ describe('the results of a batch', () => {
 })
 
 describe('members of a batch that are not fit', () => {
-  it('S50 are terminated alone and left out of the call', async () => {
+  // S50
+  it('are terminated by themselves and left out of the call', async () => {
     const harness = new Harness({
       hopper: { codec: jsonCodec(), batch: { size: 3 } },
       messages: [
@@ -177,7 +183,8 @@ describe('members of a batch that are not fit', () => {
     expect(harness.ledger.entries().find((entry) => entry.result.action === 'term')?.id).toBe('2')
   })
 
-  it('S50 spare the handler the call when none is left', async () => {
+  // S50
+  it('leave the handler uncalled when no other is left', async () => {
     const harness = new Harness({
       hopper: { codec: jsonCodec(), batch: { size: 2 } },
       messages: [{ value: '{' }, { value: '{' }],
@@ -191,7 +198,7 @@ describe('members of a batch that are not fit', () => {
     harness.assertCounts({ term: 2 })
   })
 
-  it('lose their lease alone: the signal aborts only when every one has', async () => {
+  it('lose their lease one by one: the signal aborts only when every one has', async () => {
     const clock = new FakeClock()
     const inlet = new MemInlet({ clock, messages: numbered(2) })
     const sub = await inlet.subscribe()
@@ -264,7 +271,8 @@ describe('batches of several keys', () => {
     ])
   })
 
-  it('W40 do not stall when partial ones fill the window: the oldest goes as it is', async () => {
+  // W40
+  it('do not stall when partial ones fill the window: the oldest goes as it is', async () => {
     const clock = new FakeClock()
     const messages = Array.from({ length: 20 }, (_, i) => ({ key: `k${i}`, value: String(i) }))
     const inlet = new MemInlet({ clock, messages })
@@ -285,7 +293,8 @@ describe('batches of several keys', () => {
 describe('options that cannot work with batches', () => {
   const plain: Middleware = (next: Handler) => next
 
-  it('W40 are refused: a batch that could never fill', () => {
+  // W40
+  it('are refused: a batch that could never fill', () => {
     expect(() => new Hopper({ maxInFlight: 10, batch: { size: 11 } })).toThrow(
       'hopper.maxInFlight must be at least batch.size (11) unless batch.maxWaitMs is set, got 10',
     )
@@ -293,7 +302,8 @@ describe('options that cannot work with batches', () => {
     expect(() => new Hopper({ batch: { size: 0 } })).toThrow(RangeError)
   })
 
-  it('W7 are refused: middleware that knows no batches', async () => {
+  // W7
+  it('are refused: middleware that knows no batches', async () => {
     expect(() => new Hopper({ middleware: [plain], batch: { size: 2 } })).toThrow('hopper.middleware must be')
     const harness = new Harness({ hopper: { middleware: [plain] } })
     await expect(harness.runBatch(() => [])).rejects.toThrow('hopper.middleware must be')
@@ -325,7 +335,7 @@ describe('middleware in batch mode (W7)', () => {
     expect(letters.records()).toMatchObject([{ attempts: 2, reason: 'retryable' }])
   })
 
-  it('that fails for one member fails for that one alone', async () => {
+  it('that fails for one member fails for that one only', async () => {
     const picky = defineMiddleware<undefined>({
       kind: 'picky',
       before: (_ctx, message) => {

@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { DecodeError } from '../../../src/core/failure-errors.js'
-import { ack } from '../../../src/core/result.js'
-import { CodecRegistry, jsonCodec } from '../../../src/source/codec-registry.js'
-import { decoded } from '../../../src/source/decoded.js'
+import { DecodeError } from '../../../src/core/failure/failure-errors.js'
+import { ack } from '../../../src/core/stream/result.js'
+import { CodecRegistry, jsonCodec } from '../../../src/source/codecs/codec-registry.js'
+import { decoded } from '../../../src/source/message/decoded.js'
 import { dlq } from '../../../src/source/middleware/dead-letter.js'
 import { MemDeadLetter } from '../../../src/source/middleware/mem-dead-letter.js'
 import { Harness } from '../../../src/testing/harness.js'
 
 describe('a hopper with a codec', () => {
-  it('S35 shows the handler what was decoded', async () => {
+  // S35
+  it('shows the handler what was decoded', async () => {
     const harness = new Harness({ hopper: { codec: jsonCodec() }, messages: [{ value: '{"id":"A-1"}' }] })
     let seen: unknown
     await harness.run((_ctx, message) => {
@@ -19,7 +20,8 @@ describe('a hopper with a codec', () => {
     harness.assertCounts({ acked: 1 })
   })
 
-  it('S35 terminates what cannot be decoded, without the handler', async () => {
+  // S35
+  it('terminates what cannot be decoded, without the handler', async () => {
     const harness = new Harness({ hopper: { codec: jsonCodec() }, messages: [{ value: '{bad json' }] })
     let runs = 0
     await harness.run(() => {
@@ -32,7 +34,8 @@ describe('a hopper with a codec', () => {
     expect(entry?.result).toMatchObject({ class: 'poison', error: expect.any(DecodeError) })
   })
 
-  it('S35, W6 sends it through the middleware, so that it is parked', async () => {
+  // S35, W6
+  it('sends it through the middleware, so that it is dead-lettered', async () => {
     const letters = new MemDeadLetter()
     const harness = new Harness({
       hopper: { name: 'shop', codec: jsonCodec(), middleware: [dlq(letters)] },
@@ -42,7 +45,7 @@ describe('a hopper with a codec', () => {
     expect(letters.records()).toMatchObject([
       { reason: 'poison', errorName: 'DecodeError', subject: 'orders', source: 'shop' },
     ])
-    expect(harness.ledger.entries()[0]?.result).toMatchObject({ action: 'term', parked: true })
+    expect(harness.ledger.entries()[0]?.result).toMatchObject({ action: 'term', deadLettered: true })
   })
 
   it('chooses it by content type, and has none for an unknown one', async () => {

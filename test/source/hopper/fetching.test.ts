@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { ack } from '../../../src/core/result.js'
-import { DrainedError } from '../../../src/core/stream-errors.js'
-import { Hopper } from '../../../src/source/hopper.js'
-import { MemInlet } from '../../../src/source/mem-inlet.js'
+import { ack } from '../../../src/core/stream/result.js'
+import { DrainedError } from '../../../src/core/stream/stream-errors.js'
+import { Hopper } from '../../../src/source/hopper/hopper.js'
+import { MemInlet } from '../../../src/source/inlets/memory/mem-inlet.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { held, listed, messageOf, numbered, scripted } from './support.js'
 
 const transient = (text: string) => Object.assign(new Error(text), { transient: true })
 
 describe('a fetch that fails', () => {
-  it('S42 ends the run with its error, once what was fetched is settled', async () => {
+  // S42
+  it('ends the run with its error, once what was fetched is settled', async () => {
     const clock = new FakeClock()
     const broke = new Error('subscription broke')
     const give = listed([messageOf()])
@@ -30,7 +31,8 @@ describe('a fetch that fails', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('W33 is tried again with full jitter when its adapter says that it may pass', async () => {
+  // W33
+  it('is tried again with full jitter when its adapter says that it may pass', async () => {
     const clock = new FakeClock()
     const at: number[] = []
     let fetches = 0
@@ -48,7 +50,8 @@ describe('a fetch that fails', () => {
     expect(at).toEqual([0, 50, 150, 350, 750])
   })
 
-  it('W33 ends the run after fetchRetry.attempts in a row, and a success starts the count anew', async () => {
+  // W33
+  it('ends the run after fetchRetry.attempts in a row, and a success starts the count anew', async () => {
     const clock = new FakeClock()
     let fetches = 0
     const sub = scripted({

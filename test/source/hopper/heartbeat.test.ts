@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { ack, nak } from '../../../src/core/result.js'
-import { DrainedError } from '../../../src/core/stream-errors.js'
-import { Hopper } from '../../../src/source/hopper.js'
+import { ack, nak } from '../../../src/core/stream/result.js'
+import { DrainedError } from '../../../src/core/stream/stream-errors.js'
+import { Hopper } from '../../../src/source/hopper/hopper.js'
+import { MemInlet, type MemInletOptions } from '../../../src/source/inlets/memory/mem-inlet.js'
+import type { Capabilities, Subscription } from '../../../src/source/inlets/subscription.js'
 import { LeaseLostError } from '../../../src/source/loop/errors.js'
-import { MemInlet, type MemInletOptions } from '../../../src/source/mem-inlet.js'
-import type { Message } from '../../../src/source/message.js'
-import type { Capabilities, Subscription } from '../../../src/source/subscription.js'
+import type { Message } from '../../../src/source/message/message.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { held, numbered, scripted } from './support.js'
 
@@ -35,7 +35,8 @@ async function leased(n: number, extend?: Partial<Capabilities['leaseExtender']>
 }
 
 describe('a handler that takes longer than a third of its lease (W12)', () => {
-  it('S47 has it extended every third, exactly as often as needed', async () => {
+  // S47
+  it('has it extended every third, exactly as often as needed', async () => {
     const { clock, inlet, sub, beats } = await leased(1)
     await sub.close()
     const running = new Hopper({ clock }).run(sub, async () => {
@@ -213,7 +214,7 @@ describe('a lease that is lost', () => {
     expect(await running).toMatchObject({ acked: 1 })
   })
 
-  it('does not stop the heart: a beat that is never answered is not the last one', async () => {
+  it('does not stop heartbeats: one that is never answered is not the last', async () => {
     let beats = 0
     const setup = await leased(2, {
       extendMany: async (messages) => {
@@ -314,7 +315,7 @@ describe('a heartbeat', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('is not sent for what has none', async () => {
+  it('is not sent for a message without a lease', async () => {
     const clock = new FakeClock()
     const hopper = new Hopper({ clock })
     await hopper.run(scripted({ next: () => Promise.reject(new DrainedError()) }), () => ack())

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { ack } from '../../../src/core/result.js'
-import { Hopper } from '../../../src/source/hopper.js'
-import { MemInlet } from '../../../src/source/mem-inlet.js'
+import { ack } from '../../../src/core/stream/result.js'
+import { Hopper } from '../../../src/source/hopper/hopper.js'
+import { MemInlet } from '../../../src/source/inlets/memory/mem-inlet.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { Harness } from '../../../src/testing/harness.js'
 import { held, textOf } from './support.js'
 
-/** Counts how many are inside at once. */
+/** Counts how many are inside at the same time. */
 function crowd() {
   let inside = 0
   let most = 0
@@ -25,7 +25,8 @@ function crowd() {
 }
 
 describe('messages of several keys', () => {
-  it('S37 run in order within each key, whatever runs beside them', async () => {
+  // S37
+  it('run in order within each key, whatever runs beside them', async () => {
     const keys = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
     const messages = Array.from({ length: 50 }, (_, n) => keys.map((key) => ({ key, value: String(n) }))).flat()
     const harness = new Harness({ hopper: { concurrency: 8 }, messages })
@@ -39,7 +40,8 @@ describe('messages of several keys', () => {
     harness.assertCounts({ acked: 400 })
   })
 
-  it('S38 run as many at once as concurrency allows', async () => {
+  // S38
+  it('run as many at the same time as concurrency allows', async () => {
     const clock = new FakeClock()
     const inlet = new MemInlet({ clock, messages: ['a', 'b', 'c', 'd'].map((key) => ({ key })) })
     const hopper = new Hopper({ clock, concurrency: 4 })
@@ -58,7 +60,8 @@ describe('messages of several keys', () => {
     expect(await running).toMatchObject({ acked: 4 })
   })
 
-  it('S38 never run two at once with concurrency 1', async () => {
+  // S38
+  it('never run two at the same time with concurrency 1', async () => {
     const messages = Array.from({ length: 20 }, (_, i) => ({ key: `key-${i}` }))
     const harness = new Harness({ messages })
     const all = crowd()
@@ -84,7 +87,8 @@ describe('messages of several keys', () => {
     expect(seen).toEqual(messages.map((m) => m.value))
   })
 
-  it('S39 share a lane when they share a partition', async () => {
+  // S39
+  it('share a lane when they share a partition', async () => {
     const messages = Array.from({ length: 30 }, (_, i) => ({ key: `k${i}`, partitionKey: 'shared', value: String(i) }))
     const harness = new Harness({ hopper: { concurrency: 2 }, messages })
     const seen: number[] = []
@@ -96,7 +100,8 @@ describe('messages of several keys', () => {
     expect(seen).toEqual(Array.from({ length: 30 }, (_, i) => i))
   })
 
-  it('S40 never exceed maxInFlight, and are all settled', async () => {
+  // S40
+  it('never exceed maxInFlight, and are all settled', async () => {
     const messages = Array.from({ length: 30 }, (_, i) => ({ key: `k${i}` }))
     const harness = new Harness({ hopper: { concurrency: 8, maxInFlight: 3 }, messages })
     const all = crowd()
@@ -110,7 +115,8 @@ describe('messages of several keys', () => {
     harness.assertCounts({ acked: 30 })
   })
 
-  it('S40 are all processed when there is but one lane for them', async () => {
+  // S40
+  it('are all processed when there is but one lane for them', async () => {
     const messages = Array.from({ length: 50 }, (_, i) => ({ key: `k${i}` }))
     const harness = new Harness({ hopper: { concurrency: 8, maxLanes: 1 }, messages })
     await harness.run(() => ack())
@@ -153,7 +159,8 @@ describe('messages of several keys', () => {
 })
 
 describe('a slow key', () => {
-  it('S41, W5 holds up nobody but itself', async () => {
+  // S41, W5
+  it('holds up no other key', async () => {
     const clock = new FakeClock()
     const names = ['hot-1', 'hot-2', 'hot-3', 'hot-4', 'cold-1']
     const inlet = new MemInlet({ clock, messages: names.map((value) => ({ key: value.split('-')[0]!, value })) })
@@ -174,7 +181,8 @@ describe('a slow key', () => {
     await running
   })
 
-  it('W5 that fills nearly the whole window leaves what is left of it to the others, without waiting for a poll', async () => {
+  // W5
+  it('that fills nearly the whole window leaves what is left of it to the others, without waiting for a poll', async () => {
     const clock = new FakeClock()
     const hot = Array.from({ length: 60 }, (_, i) => ({ key: 'hot', value: `hot-${i}` }))
     const cold = Array.from({ length: 500 }, (_, i) => ({ key: `cold-${i}`, value: `cold-${i}` }))

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { ack, nak } from '../../../src/core/result.js'
-import { DrainedError } from '../../../src/core/stream-errors.js'
-import { Hopper } from '../../../src/source/hopper.js'
+import { ack, nak } from '../../../src/core/stream/result.js'
+import { DrainedError } from '../../../src/core/stream/stream-errors.js'
+import { Hopper } from '../../../src/source/hopper/hopper.js'
+import { MemInlet } from '../../../src/source/inlets/memory/mem-inlet.js'
 import { ShutdownDeadlineError } from '../../../src/source/loop/errors.js'
-import { MemInlet } from '../../../src/source/mem-inlet.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { held, messageOf, numbered, scripted, textOf } from './support.js'
 
@@ -16,7 +16,8 @@ async function consuming(n: number, options: ConstructorParameters<typeof Hopper
 }
 
 describe('an idle run', () => {
-  it('S43 ends when the hopper is closed, however often', async () => {
+  // S43
+  it('ends when the hopper is closed, however often', async () => {
     const { clock, hopper, sub } = await consuming(0)
     expect(hopper.state).toBe('idle')
     const running = hopper.run(sub, () => ack())
@@ -30,7 +31,8 @@ describe('an idle run', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it("S43 ends when the caller's signal aborts, and the hopper can run again", async () => {
+  // S43
+  it("ends when the caller's signal aborts, and the hopper can run again", async () => {
     const { clock, hopper, sub, inlet } = await consuming(0)
     const stop = new AbortController()
     const running = hopper.run(sub, () => ack(), { signal: stop.signal })
@@ -114,7 +116,8 @@ describe('receive', () => {
 })
 
 describe('a shutdown with a handler running (W8)', () => {
-  it('S46 lets it finish in time, with its signal untouched, and settles its result', async () => {
+  // S46
+  it('lets it finish in time, with its signal untouched, and settles its result', async () => {
     const { clock, hopper, sub, inlet } = await consuming(1)
     let signal: AbortSignal | undefined
     const running = hopper.run(sub, async (ctx) => {
@@ -134,7 +137,8 @@ describe('a shutdown with a handler running (W8)', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('S46 aborts its signal at the deadline, waits the grace, and then leaves it', async () => {
+  // S46
+  it('aborts its signal at the deadline, waits the grace, and then leaves it', async () => {
     const { clock, hopper, sub, inlet } = await consuming(1)
     let abortedAt: number | undefined
     let reason: unknown
@@ -157,7 +161,7 @@ describe('a shutdown with a handler running (W8)', () => {
     expect(reason).toBeInstanceOf(ShutdownDeadlineError)
     expect(endedAt).toBe(2_100)
     expect(await running).toMatchObject({ received: 1, abandoned: 1, returned: 0 })
-    // It is given back at once, as an attempt that counts: a handler that never ends must reach the delivery limit.
+    // It is given back immediately, as an attempt that counts: a handler that never ends must reach the delivery limit.
     expect(inlet.ledger.entries()).toMatchObject([{ result: { action: 'nak', error: reason }, attempt: 1 }])
     expect(clock.pending).toBe(0)
   })
@@ -263,7 +267,7 @@ describe('a shutdown with messages that have not started (W9)', () => {
     expect(seen).toEqual(Array.from({ length: 9 }, (_, i) => [String(i + 1), 1]))
   })
 
-  it('naks them at once where they cannot be given back', async () => {
+  it('naks them immediately where they cannot be given back', async () => {
     const clock = new FakeClock()
     let n = 0
     const sub = scripted({

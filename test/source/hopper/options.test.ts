@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { ack } from '../../../src/core/result.js'
-import { CodecRegistry, jsonCodec } from '../../../src/source/codec-registry.js'
-import { Hopper } from '../../../src/source/hopper.js'
-import type { HopperOptions } from '../../../src/source/hopper-options.js'
+import { ack } from '../../../src/core/stream/result.js'
+import { CodecRegistry, jsonCodec } from '../../../src/source/codecs/codec-registry.js'
+import { Hopper } from '../../../src/source/hopper/hopper.js'
+import type { HopperOptions } from '../../../src/source/hopper/hopper-options.js'
 import { dlq } from '../../../src/source/middleware/dead-letter.js'
 import { MemDeadLetter } from '../../../src/source/middleware/mem-dead-letter.js'
 import { retry } from '../../../src/source/middleware/retry.js'
@@ -16,7 +16,7 @@ describe('a hopper that cannot work as asked', () => {
     ['half a window', { maxInFlight: 0.5 }, 'hopper.maxInFlight must be an integer'],
     ['no lanes', { maxLanes: 0 }, 'hopper.maxLanes must be'],
     ['a lane that is no function', { laneOf: 'key' }, 'hopper.laneOf must be a function'],
-    ['an order unheard of', { ordering: 'loose' }, "hopper.ordering must be 'relaxed' or 'strict'"],
+    ['an unknown order', { ordering: 'loose' }, "hopper.ordering must be 'relaxed' or 'strict'"],
     ['no deliveries', { maxDeliveries: 0 }, 'hopper.maxDeliveries must be'],
     ['a negative deadline', { deadlineMs: -1 }, 'hopper.deadlineMs must be'],
     ['no time to settle', { settle: { timeoutMs: 0 } }, 'hopper.settle.timeoutMs must be'],
@@ -36,7 +36,7 @@ describe('a hopper that cannot work as asked', () => {
     expect(() => new Hopper(options as HopperOptions)).toThrow(message)
   })
 
-  it('takes the order of middleware as it is when told that it is meant so', () => {
+  it('takes the order of middleware as it is when the caller says that it is intended', () => {
     const middleware = [retry(), dlq(new MemDeadLetter())]
     expect(() => new Hopper({ middleware, allowAnyOrder: true })).not.toThrow()
   })

@@ -1,9 +1,24 @@
 import { describe, expect, it } from 'vitest'
-import { DecodeError, InvalidForStateError, PoisonError, RetryAfterError } from '../../../src/core/failure-errors.js'
-import { ack, inProgress, manual, nak, nakAfter, type Result, reject, skip, term } from '../../../src/core/result.js'
-import { InvalidResultError } from '../../../src/core/stream-errors.js'
-import { Hopper } from '../../../src/source/hopper.js'
-import { memDelivery } from '../../../src/source/mem-message.js'
+import {
+  DecodeError,
+  InvalidForStateError,
+  PoisonError,
+  RetryAfterError,
+} from '../../../src/core/failure/failure-errors.js'
+import {
+  ack,
+  inProgress,
+  manual,
+  nak,
+  nakAfter,
+  type Result,
+  reject,
+  skip,
+  term,
+} from '../../../src/core/stream/result.js'
+import { InvalidResultError } from '../../../src/core/stream/stream-errors.js'
+import { Hopper } from '../../../src/source/hopper/hopper.js'
+import { memDelivery } from '../../../src/source/inlets/memory/mem-message.js'
 import { Harness } from '../../../src/testing/harness.js'
 import { listed, messageOf, numbered, scripted, textOf } from './support.js'
 
@@ -18,7 +33,8 @@ describe('a handler that returns a result', () => {
     ['reject', reject(boom), { term: 1 }],
     ['inProgress', inProgress(), { inProgress: 1 }],
     ['manual', manual(), { manual: 1 }],
-  ] as const)('S36 has its message settled by it: %s', async (_name, result, counts) => {
+    // S36
+  ] as const)('has its message settled by it: %s', async (_name, result, counts) => {
     const harness = new Harness({ messages: numbered(1) })
     const summary = await harness.run(() => result)
     harness.assertCounts(counts)
@@ -37,7 +53,8 @@ describe('a handler that returns a result', () => {
     })
   })
 
-  it('S44 is counted by kind', async () => {
+  // S44
+  it('is counted by kind', async () => {
     const results = [ack(), nak(boom), term(boom), skip()]
     const harness = new Harness({ messages: numbered(4) })
     const summary = await harness.run((_ctx, message) => results[Number(textOf(message))] ?? ack())
@@ -53,7 +70,7 @@ describe('a handler that returns a result', () => {
     })
   })
 
-  it('may answer at once or later, and be a thenable of its own kind', async () => {
+  it('may answer synchronously or later, and return any thenable', async () => {
     const thenable = { then: (resolve: (r: Result) => void) => resolve(ack()) } as unknown as Promise<Result>
     const answers = [() => ack(), async () => ack(), () => thenable]
     const harness = new Harness({ messages: numbered(3) })
@@ -110,7 +127,8 @@ describe('a handler that throws (S45, W10)', () => {
     ['a string', 'ack'],
     ['a poison nak', { action: 'nak', class: 'poison', requeueMs: 0 }],
     ['an unknown action', { action: 'later', class: 'unclassified', requeueMs: 0 }],
-  ])('S45 is not read as an ack when it returns %s', async (_name, returned) => {
+    // S45
+  ])('is not read as an ack when it returns %s', async (_name, returned) => {
     const harness = new Harness({ messages: numbered(1) })
     const summary = await harness.run(() => returned as unknown as Result)
     const [entry] = harness.ledger.entries()

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { ack } from '../../../src/core/result.js'
-import { Hopper } from '../../../src/source/hopper.js'
+import { ack } from '../../../src/core/stream/result.js'
+import { Hopper } from '../../../src/source/hopper/hopper.js'
+import { MemInlet } from '../../../src/source/inlets/memory/mem-inlet.js'
 import { LeaseLostError } from '../../../src/source/loop/errors.js'
-import { MemInlet } from '../../../src/source/mem-inlet.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { held, textOf } from './support.js'
 
@@ -47,7 +47,7 @@ describe('a partition that is revoked (W26)', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('does not wait for ever: what does not end in time is lost, and its result is not settled', async () => {
+  it('does not wait forever: what does not end in time is lost, and its result is not settled', async () => {
     const { clock, inlet, hopper, sub } = await grouped({ deadlineMs: 1_000, heartbeat: false })
     const gate = held()
     let reason: unknown

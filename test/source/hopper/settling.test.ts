@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { ack, nak } from '../../../src/core/result.js'
+import { ack, nak } from '../../../src/core/stream/result.js'
 import { AlreadySettledError } from '../../../src/source/errors.js'
-import { Hopper } from '../../../src/source/hopper.js'
+import { Hopper } from '../../../src/source/hopper/hopper.js'
 import { SettleError, SettleTimeoutError } from '../../../src/source/loop/errors.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { listed, messageOf, scripted } from './support.js'
@@ -9,7 +9,8 @@ import { listed, messageOf, scripted } from './support.js'
 const three = () => listed([1, 2, 3].map((n) => messageOf({ cursor: { toString: () => String(n) } })))
 
 describe('a settlement that fails (W11)', () => {
-  it('S42 is tried three times with doubling waits, and then left to a redelivery; the run goes on', async () => {
+  // S42
+  it('is tried three times with doubling waits, and then left to a redelivery; the run goes on', async () => {
     const clock = new FakeClock()
     const at: number[] = []
     const sub = scripted({
@@ -89,7 +90,7 @@ describe('a settlement that fails (W11)', () => {
     expect(await running).toMatchObject({ acked: 1, settleFailures: 0 })
   })
 
-  it('is a failure when somebody else had settled before the first try', async () => {
+  it('is a failure when another consumer had settled before the first try', async () => {
     const clock = new FakeClock()
     const sub = scripted({
       next: listed([messageOf()]),

@@ -1,8 +1,8 @@
-import type { Result } from '../../../src/core/result.js'
-import { DrainedError } from '../../../src/core/stream-errors.js'
-import { Headers } from '../../../src/source/headers.js'
-import type { Message } from '../../../src/source/message.js'
-import type { Capabilities, CapabilityName, Subscription } from '../../../src/source/subscription.js'
+import type { Result } from '../../../src/core/stream/result.js'
+import { DrainedError } from '../../../src/core/stream/stream-errors.js'
+import type { Capabilities, CapabilityName, Subscription } from '../../../src/source/inlets/subscription.js'
+import { Headers } from '../../../src/source/message/headers.js'
+import type { Message } from '../../../src/source/message/message.js'
 
 const utf8 = new TextDecoder()
 
@@ -26,7 +26,7 @@ export function messageOf(fields: Partial<Message> = {}): Message {
   }
 }
 
-/** A subscription that does what its script says; what is not scripted drains at once and settles without a word. */
+/** A subscription that does what its script says; what is not scripted drains immediately and settles without an error. */
 export function scripted(script: {
   readonly next?: (signal: AbortSignal) => Promise<Message>
   readonly settle?: (message: Message, result: Result, signal: AbortSignal) => Promise<void>

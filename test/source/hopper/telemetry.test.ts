@@ -13,12 +13,12 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
 import { afterEach, describe, expect, it } from 'vitest'
-import { ack, inProgress, manual, nak, skip, term } from '../../../src/core/result.js'
-import { jsonCodec } from '../../../src/source/codec-registry.js'
-import { Hopper } from '../../../src/source/hopper.js'
-import type { HopperOptions } from '../../../src/source/hopper-options.js'
-import type { MemMessageSpec } from '../../../src/source/mem-message.js'
-import { sourceTelemetry } from '../../../src/source/telemetry.js'
+import { ack, inProgress, manual, nak, skip, term } from '../../../src/core/stream/result.js'
+import { jsonCodec } from '../../../src/source/codecs/codec-registry.js'
+import { Hopper } from '../../../src/source/hopper/hopper.js'
+import type { HopperOptions } from '../../../src/source/hopper/hopper-options.js'
+import { sourceTelemetry } from '../../../src/source/hopper/telemetry.js'
+import type { MemMessageSpec } from '../../../src/source/inlets/memory/mem-message.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { Harness } from '../../../src/testing/harness.js'
 import { held, listed, messageOf, numbered, scripted, textOf } from './support.js'
@@ -73,7 +73,8 @@ afterEach(() => {
 })
 
 describe('counters', () => {
-  it('S44 tell received, acked, nak, term and dropped apart, after the settlement', async () => {
+  // S44
+  it('distinguish received, acked, nak, term and dropped, after the settlement', async () => {
     const { otel, harness } = await harnessed({}, numbered(6))
     const results = [ack(), nak(boom), term(boom), skip(), inProgress(), manual()]
     await harness.run(async (_ctx, message) => {
@@ -94,7 +95,8 @@ describe('counters', () => {
     })
   })
 
-  it('S42, W11 count a settlement that failed as failed, and not as acked', async () => {
+  // S42, W11
+  it('count a settlement that failed as failed, and not as acked', async () => {
     const otel = sdk()
     const clock = new FakeClock()
     const sub = scripted({ next: listed([messageOf()]), settle: () => Promise.reject(new Error('away')) })
@@ -136,7 +138,8 @@ describe('counters', () => {
     expect(await left.values()).toMatchObject({ 'source.abandoned': 1, 'source.in_flight': 0 })
   })
 
-  it('S44 show the lag, and the time for which the window was full', async () => {
+  // S44
+  it('show the lag, and the time for which the window was full', async () => {
     const otel = sdk()
     const clock = new FakeClock()
     const gate = held()
@@ -182,7 +185,8 @@ describe('the span of a message', () => {
     expect(span?.status).toEqual({ code: 2, message: 'boom' })
   })
 
-  it('W38 has action and class on every path', async () => {
+  // W38
+  it('has action and class on every path', async () => {
     const { otel, harness } = await harnessed({ codec: jsonCodec(), maxDeliveries: 1 }, [
       ...['1', '2', '3', '4', '5', '{bad'].map((value) => ({ value })),
       { value: '6', headers: [['crucible-retry-attempt', '9']] as const },
@@ -201,8 +205,8 @@ describe('the span of a message', () => {
           return skip()
       }
     })
-    const told = otel.spans().map((span) => [span.attributes['source.action'], span.attributes['source.class']])
-    expect(told).toEqual([
+    const labels = otel.spans().map((span) => [span.attributes['source.action'], span.attributes['source.class']])
+    expect(labels).toEqual([
       ['ack', 'unclassified'],
       ['nak', 'retryable'],
       ['nak', 'retryable'],
@@ -301,7 +305,7 @@ describe('the span of a batch', () => {
   })
 })
 
-describe('without a tracer of its own', () => {
+describe('a hopper without its own tracer', () => {
   it('uses the SDK that the program registered', async () => {
     const otel = sdk()
     trace.setGlobalTracerProvider(otel.tracing)

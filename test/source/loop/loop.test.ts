@@ -1,27 +1,27 @@
 import { describe, expect, it } from 'vitest'
-import type { Clock } from '../../../src/core/clock.js'
-import { DrainedError } from '../../../src/core/stream-errors.js'
-import type { LeaseWord } from '../../../src/ports/ledger.js'
-import type { Admission, Carry } from '../../../src/source/loop/admission.js'
+import { DrainedError } from '../../../src/core/stream/stream-errors.js'
+import type { Clock } from '../../../src/core/time/clock.js'
+import type { LeaseStatus } from '../../../src/ports/ledger.js'
+import type { Admission, RunDeliveries } from '../../../src/source/loop/admission.js'
 import type { Deliveries, Delivery } from '../../../src/source/loop/delivery.js'
 import { CancelledError } from '../../../src/source/loop/errors.js'
 import type { Feed } from '../../../src/source/loop/feed.js'
 import { Loop } from '../../../src/source/loop/loop.js'
+import type { LoopObserver } from '../../../src/source/loop/loop-observer.js'
 import type { LoopOptions } from '../../../src/source/loop/loop-options.js'
-import type { Observer } from '../../../src/source/loop/observer.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { held } from '../hopper/support.js'
 
-/** A policy that starts at once whatever it is offered, unless a test says otherwise. */
-function policy(over: Partial<Admission<string>> = {}): Admission<string> & { carry: Carry<string> } {
+/** A policy that starts immediately whatever it is offered, unless a test says otherwise. */
+function policy(over: Partial<Admission<string>> = {}): Admission<string> & { carry: RunDeliveries<string> } {
   const self = {
-    carry: (async () => undefined) as Carry<string>,
-    appetite: () => 10,
+    carry: (async () => undefined) as RunDeliveries<string>,
+    capacity: () => 10,
     offer(delivery: Delivery<string>) {
       void self.carry([delivery])
       return 'taken' as const
     },
-    attach(carry: Carry<string>) {
+    attach(carry: RunDeliveries<string>) {
       self.carry = carry
     },
     onRoom: () => () => undefined,
@@ -35,7 +35,7 @@ function policy(over: Partial<Admission<string>> = {}): Admission<string> & { ca
 interface Given {
   readonly feed?: Partial<Feed<string, string>>
   readonly options?: Partial<LoopOptions>
-  readonly observer?: Observer<string, string>
+  readonly observer?: LoopObserver<string, string>
 }
 
 /** A feed of a few items that then drains, and notes what becomes of them. */
@@ -74,7 +74,7 @@ describe('a policy', () => {
     const { clock, loop, source, settled } = looping(['a'])
     const asked: number[] = []
     const by = policy({
-      appetite: () => {
+      capacity: () => {
         asked.push(clock.monotonic())
         return asked.length <= 2 ? { askAgainInMs: 500 } : 10
       },
@@ -86,7 +86,7 @@ describe('a policy', () => {
     expect(settled).toEqual(['a:ok'])
 
     const paused = looping(['a'])
-    const stuck = paused.loop.run(paused.source, policy({ appetite: async () => ({ askAgainInMs: 1e9 }) }), ok)
+    const stuck = paused.loop.run(paused.source, policy({ capacity: async () => ({ askAgainInMs: 1e9 }) }), ok)
     await paused.clock.settle()
     await paused.loop.stop()
     expect(await stuck).toMatchObject({ received: 0 })
@@ -103,7 +103,7 @@ describe('a policy', () => {
       const { clock, loop, source, settled, failures } = looping(['a'], { options: { idlePollMs: 100 } })
       let asked = 0
       const by = policy({
-        appetite: () => {
+        capacity: () => {
           asked += 1
           return asked === 1 ? fail() : 10
         },
@@ -118,9 +118,9 @@ describe('a policy', () => {
 
   it('that does not take a delivery has it given back, after the delay that it names', async () => {
     const { clock, loop, source, released } = looping(['a', 'b', 'c'])
-    const by = policy({ offer: (d) => ({ giveBackAfterMs: d.item === 'b' ? 50 : 100 }) })
+    const by = policy({ offer: (d) => ({ releaseAfterMs: d.item === 'b' ? 50 : 100 }) })
     const running = loop.run(source, by, ok)
-    // Nothing of the round could start, so that the next look is left to the poll.
+    // Nothing of the round could start, so the next claim is left to the poll.
     await clock.advance(1_000)
     expect(await running).toMatchObject({ received: 3, returned: 3, settled: 0 })
     expect(released).toEqual([
@@ -144,7 +144,7 @@ describe('a policy', () => {
     expect(failures.map(([phase]) => phase)).toEqual(['offer'])
   })
 
-  it('hears when the handler is done, before the outcome is settled', async () => {
+  it('is notified when the handler is done, before the outcome is settled', async () => {
     const log: string[] = []
     const gate = held()
     const { clock, loop, source } = looping(['a'], {
@@ -182,7 +182,7 @@ describe('a run', () => {
     expect(failures.map(([phase]) => phase)).toEqual(['execute'])
   })
 
-  it('tells its observer of everything that happens to a delivery', async () => {
+  it('notifies its observer of everything that happens to a delivery', async () => {
     const log: string[] = []
     const note = (what: string) => (d: Delivery<string>) => void log.push(`${what} ${d.item}`)
     const { loop, source } = looping(['a', 'b', 'c', 'd'], {
@@ -204,7 +204,7 @@ describe('a run', () => {
     })
     const by = policy({
       offer: (delivery) => {
-        if (delivery.item === 'd') return { giveBackAfterMs: 5 }
+        if (delivery.item === 'd') return { releaseAfterMs: 5 }
         void by.carry([delivery])
         return 'taken'
       },
@@ -279,7 +279,7 @@ describe('a run', () => {
 })
 
 describe('a heartbeat', () => {
-  const beating = (words: readonly (readonly LeaseWord[])[]) => {
+  const beating = (words: readonly (readonly LeaseStatus[])[]) => {
     let beats = 0
     return {
       lease: {
@@ -308,10 +308,7 @@ describe('a heartbeat', () => {
   })
 
   it('that could not ask about a lease, or says nothing of it, loses it only when its whole time has passed', async () => {
-    for (const words of [
-      [['unknown'], ['unknown'], ['unknown']],
-      [[], [], []],
-    ] as const) {
+    for (const words of [Array.from({ length: 20 }, () => ['unknown' as const]), [[], [], []]] as const) {
       const { clock, loop, source } = looping(['a'], { feed: beating(words) })
       let lostAt: number | undefined
       const running = loop.run(source, policy(), async ([delivery]) => {
@@ -323,6 +320,27 @@ describe('a heartbeat', () => {
       expect(await running).toMatchObject({ lost: 1, settled: 0 })
       expect(lostAt).toBe(3_000)
     }
+  })
+
+  it('that finds a lease held by another worker comes again soon, and not for those that it has just extended', async () => {
+    const asked: [number, readonly string[]][] = []
+    const extend = async (deliveries: readonly Delivery<string>[]) => {
+      asked.push([clock.monotonic(), deliveries.map(({ item }) => item)])
+      return deliveries.map(({ item }): LeaseStatus => (item === 'b' && asked.length < 3 ? 'unknown' : 'held'))
+    }
+    const { clock, loop, source } = looping(['a', 'b'], { feed: { lease: { ms: 3_000, everyMs: 1_000, extend } } })
+    const running = loop.run(source, policy(), async ([delivery]) => {
+      await clock.sleep(2_600)
+      return [delivery.item]
+    })
+    await clock.advance(3_000)
+    expect(await running).toMatchObject({ settled: 2 })
+    expect(asked).toEqual([
+      [1_000, ['a', 'b']],
+      [1_250, ['b']],
+      [1_500, ['a', 'b']],
+      [2_500, ['a', 'b']],
+    ])
   })
 
   it('that takes long leaves room for no more leases than a beat can extend in half the time between two', async () => {
@@ -340,7 +358,7 @@ describe('a heartbeat', () => {
     })
     const gate = held()
     const by = policy({
-      appetite: (_held, leasesLeft) => {
+      capacity: (_held, leasesLeft) => {
         rooms.push(leasesLeft)
         return leasesLeft > 0 && rooms.length < 3 ? 10 : 0
       },
@@ -377,7 +395,7 @@ describe('a heartbeat', () => {
     const deliveries: Delivery<string>[] = []
     const gate = held()
     const by = policy({
-      appetite: (_held, leasesLeft) => {
+      capacity: (_held, leasesLeft) => {
         rooms.push(leasesLeft)
         return 10
       },
@@ -431,7 +449,7 @@ describe('a heartbeat', () => {
   })
 
   it('of many leases lets the event loop in between its calls', async () => {
-    const told: string[] = []
+    const order: string[] = []
     let workedMs = 0
     const fake = new FakeClock()
     const clock: Clock = {
@@ -442,7 +460,7 @@ describe('a heartbeat', () => {
       turn: () =>
         new Promise((resolve) => {
           setImmediate(() => {
-            told.push('turn')
+            order.push('turn')
             resolve()
           })
         }),
@@ -450,7 +468,7 @@ describe('a heartbeat', () => {
     const lease = {
       ms: 3_000,
       extend: async (deliveries: readonly Delivery<string>[]) => {
-        told.push('call')
+        order.push('call')
         workedMs += 5
         return deliveries.map(() => 'held' as const)
       },
@@ -464,9 +482,9 @@ describe('a heartbeat', () => {
     })
     await fake.advance(1_000)
     // The turns are those of the real event loop, which the fake clock does not wait for.
-    await expect.poll(() => told.filter((word) => word === 'call')).toHaveLength(6)
+    await expect.poll(() => order.filter((word) => word === 'call')).toHaveLength(6)
     gate.release()
     await running
-    expect(told.join(' ')).not.toContain('call call')
+    expect(order.join(' ')).not.toContain('call call')
   })
 })

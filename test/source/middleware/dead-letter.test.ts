@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { PoisonError } from '../../../src/core/failure-errors.js'
+import { PoisonError } from '../../../src/core/failure/failure-errors.js'
 import {
   ack,
   inProgress,
@@ -10,17 +10,17 @@ import {
   reject,
   skip,
   term,
-} from '../../../src/core/result.js'
-import { chain, MiddlewareOrderError } from '../../../src/source/chain.js'
-import { AttemptHeader, background, type Context, withAttempt } from '../../../src/source/context.js'
-import type { Handler } from '../../../src/source/handler.js'
+} from '../../../src/core/stream/result.js'
+import { AttemptHeader, background, type Context, withAttempt } from '../../../src/source/message/context.js'
+import { chain, MiddlewareOrderError } from '../../../src/source/middleware/chain.js'
 import {
   type DeadLetterRecord,
   type DeadLetterStore,
   type DlqOptions,
+  deadLetteredMessageKey,
   dlq,
-  parkedMessageKey,
 } from '../../../src/source/middleware/dead-letter.js'
+import type { Handler } from '../../../src/source/middleware/handler.js'
 import { retry } from '../../../src/source/middleware/retry.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { bytes, messageOf, text } from '../message-of.js'
@@ -28,13 +28,13 @@ import { bytes, messageOf, text } from '../message-of.js'
 class Letters implements DeadLetterStore {
   readonly records: DeadLetterRecord[] = []
   readonly contexts: Context[] = []
-  async park(ctx: Context, record: DeadLetterRecord): Promise<void> {
+  async deadLetter(ctx: Context, record: DeadLetterRecord): Promise<void> {
     this.contexts.push(ctx)
     this.records.push(record)
   }
 }
 
-const refusing: DeadLetterStore = { park: () => Promise.reject(new Error('park failed')) }
+const refusing: DeadLetterStore = { deadLetter: () => Promise.reject(new Error('the store failed')) }
 
 async function through(
   store: DeadLetterStore,
@@ -53,7 +53,8 @@ async function through(
 const gaveUp: Result = Object.freeze({ action: 'term', class: 'retryable', requeueMs: 0, error: new Error('tired') })
 
 describe('a message that is terminated under dlq', () => {
-  it('S20 is parked whole, with its class, its attempts and its error', async () => {
+  // S20
+  it('is dead-lettered whole, with its class, its attempts and its error', async () => {
     const letters = new Letters()
     const clock = new FakeClock()
     const message = messageOf({
@@ -71,7 +72,7 @@ describe('a message that is terminated under dlq', () => {
 
     const result = await through(letters, term(failure), { attempt: 4, message, options: { clock } })
 
-    expect(result).toEqual({ action: 'term', class: 'poison', requeueMs: 0, error: failure, parked: true })
+    expect(result).toEqual({ action: 'term', class: 'poison', requeueMs: 0, error: failure, deadLettered: true })
     expect(result.error).toBe(failure)
     expect(letters.records).toEqual([
       {
@@ -89,13 +90,14 @@ describe('a message that is terminated under dlq', () => {
         lastError: 'boom',
         errorName: 'TypeError',
         cursor: '17',
-        parkedAtMs: clock.now(),
+        deadLetteredAtMs: clock.now(),
         source: '',
       },
     ])
   })
 
-  it('S20 is parked as a copy: what the adapter does with its buffers later changes nothing', async () => {
+  // S20
+  it('is dead-lettered as a copy: what the adapter does with its buffers later changes nothing', async () => {
     const letters = new Letters()
     const plain = bytes('k1')
     // A Buffer is what most clients deliver, and its slice() is a view.
@@ -124,21 +126,23 @@ describe('a message that is terminated under dlq', () => {
     ])
   })
 
-  it('S21 is parked under invalid_for_state when it was rejected', async () => {
+  // S21
+  it('is dead-lettered under invalid_for_state when it was rejected', async () => {
     const letters = new Letters()
     await through(letters, reject(new Error('delivered already')))
     expect(letters.records).toMatchObject([{ class: 'invalidForState', reason: 'invalid_for_state' }])
   })
 
-  it('S22 is parked when it merely ran out of attempts, unless told not to', async () => {
+  // S22
+  it('is dead-lettered when it merely ran out of attempts, unless that is turned off', async () => {
     const letters = new Letters()
-    expect(await through(letters, gaveUp)).toMatchObject({ action: 'term', class: 'retryable', parked: true })
+    expect(await through(letters, gaveUp)).toMatchObject({ action: 'term', class: 'retryable', deadLettered: true })
     expect(letters.records).toMatchObject([{ class: 'retryable', reason: 'retryable', lastError: 'tired' }])
 
-    expect(await through(letters, gaveUp, { options: { parkRetryable: false } })).toBe(gaveUp)
+    expect(await through(letters, gaveUp, { options: { deadLetterRetryable: false } })).toBe(gaveUp)
     expect(letters.records).toHaveLength(1)
-    await through(letters, term(), { options: { parkRetryable: false } })
-    await through(letters, reject(), { options: { parkRetryable: false } })
+    await through(letters, term(), { options: { deadLetterRetryable: false } })
+    await through(letters, reject(), { options: { deadLetterRetryable: false } })
     expect(letters.records.map((r) => r.reason)).toEqual(['retryable', 'poison', 'invalid_for_state'])
   })
 
@@ -153,10 +157,10 @@ describe('a message that is terminated under dlq', () => {
     expect(letters.records.map((r) => r.attempts)).toEqual([2, 6, 1, 1])
   })
 
-  it('is not parked twice when somebody further in has done it', async () => {
+  it('is not dead-lettered twice when an inner middleware has done it', async () => {
     const letters = new Letters()
-    const parked: Result = Object.freeze({ action: 'term', class: 'poison', requeueMs: 0, parked: true })
-    expect(await through(letters, parked)).toBe(parked)
+    const earlier: Result = Object.freeze({ action: 'term', class: 'poison', requeueMs: 0, deadLettered: true })
+    expect(await through(letters, earlier)).toBe(earlier)
     expect(letters.records).toEqual([])
   })
 
@@ -164,12 +168,13 @@ describe('a message that is terminated under dlq', () => {
     const letters = new Letters()
     const message = messageOf()
     await through(letters, term(), { message })
-    expect(letters.contexts[0]!.get(parkedMessageKey)).toBe(message)
+    expect(letters.contexts[0]!.get(deadLetteredMessageKey)).toBe(message)
   })
 })
 
 describe('everything else under dlq', () => {
-  it('S21 is not parked, and passes through as the same object', async () => {
+  // S21
+  it('is not dead-lettered, and passes through as the same object', async () => {
     const letters = new Letters()
     for (const result of [ack(), nak(new Error('later')), skip(), inProgress(), manual()]) {
       expect(await through(letters, result, { attempt: 99 })).toBe(result)
@@ -179,55 +184,62 @@ describe('everything else under dlq', () => {
 })
 
 describe('a handler that throws under dlq, without an engine', () => {
-  it('is parked when the error is poison, and comes again when it is not', async () => {
+  it('is dead-lettered when the error is poison, and comes again when it is not', async () => {
     const letters = new Letters()
     const throwing = (error: unknown) => (): Result => {
       throw error
     }
     const poison = new PoisonError('never')
-    expect(await through(letters, throwing(poison))).toMatchObject({ action: 'term', error: poison, parked: true })
+    expect(await through(letters, throwing(poison))).toMatchObject({
+      action: 'term',
+      error: poison,
+      deadLettered: true,
+    })
     const failure = new Error('reset')
     expect(await through(letters, throwing(failure))).toMatchObject({ action: 'nak', error: failure })
     expect(letters.records).toHaveLength(1)
   })
 })
 
-describe('a park that fails', () => {
+describe('a dead letter that cannot be written', () => {
   const at = (attempt: number, random: number, options: DlqOptions = {}) =>
     through(refusing, term(new Error('boom')), { attempt, options: { ...options, random: () => random } })
 
-  it('S23 makes the message come again, with both errors', async () => {
+  // S23
+  it('makes the message come again, with both errors', async () => {
     const boom = new Error('boom')
     const result = (await through(refusing, term(boom), { attempt: 1 })) as ResultOf<'nak'>
     expect(result).toMatchObject({ action: 'nak', class: 'retryable', noEscalate: true, nextAttempt: 2 })
     const { errors, message } = result.error as AggregateError
     expect(errors[0]).toBe(boom)
-    expect(errors[1]).toEqual(new Error('park failed'))
+    expect(errors[1]).toEqual(new Error('the store failed'))
     expect(errors).toHaveLength(2)
-    expect(message).toContain('park failed')
+    expect(message).toContain('the store failed')
     expect(result.requeueMs).toBeGreaterThanOrEqual(0)
     expect(result.requeueMs).toBeLessThan(1_000)
   })
 
-  it('S23 waits longer each time, up to a minute, with full jitter', async () => {
+  // S23
+  it('waits longer each time, up to a minute, with full jitter', async () => {
     const almost = 1 - Number.EPSILON
     expect((await at(1, almost)).requeueMs).toBe(999)
     expect((await at(1, 0)).requeueMs).toBe(0)
     expect((await at(3, 0.5)).requeueMs).toBe(2_000)
     expect((await at(7, 0.5)).requeueMs).toBe(30_000)
     expect((await at(5_000, 0.5)).requeueMs).toBe(30_000)
-    expect((await at(5_000, 0.5, { parkRetryDelayMs: 0 })).requeueMs).toBe(0)
-    expect((await at(4, 0.5, { parkRetryDelayMs: 100, parkRetryMaxMs: 500 })).requeueMs).toBe(250)
+    expect((await at(5_000, 0.5, { retryDelayMs: 0 })).requeueMs).toBe(0)
+    expect((await at(4, 0.5, { retryDelayMs: 100, retryMaxMs: 500 })).requeueMs).toBe(250)
   })
 
-  it('S23 is never escalated, not even by a retry that was put outside by hand', async () => {
+  // S23
+  it('is never escalated, not even by a retry that was put outside by hand', async () => {
     const handler = retry({ maxAttempts: 1 })(dlq(refusing)(() => term(new Error('boom'))))
     expect(await handler(withAttempt(background(), 9), messageOf())).toMatchObject({ action: 'nak', noEscalate: true })
   })
 
-  it('counts as one when the store throws at once, and has only that error when there was none before', async () => {
+  it('counts as one when the store throws synchronously, and has only that error when there was none before', async () => {
     const throwing: DeadLetterStore = {
-      park() {
+      deadLetter() {
         throw new Error('closed')
       },
     }
@@ -238,17 +250,21 @@ describe('a park that fails', () => {
 })
 
 describe('dlq in a chain', () => {
-  it('S26 must stand outside retry', () => {
+  // S26
+  it('must be outside retry', () => {
     const h: Handler = () => ack()
     expect(() => chain(h, retry(), dlq(new Letters()))).toThrow(MiddlewareOrderError)
     expect(() => chain(h, dlq(new Letters()), retry())).not.toThrow()
   })
 
-  it('parks what retry gives up', async () => {
+  it('dead-letters what retry gives up', async () => {
     const letters = new Letters()
     const handler = chain(() => nak(new Error('down')), dlq(letters), retry({ maxAttempts: 2 }))
     expect(await handler(withAttempt(background(), 1), messageOf())).toMatchObject({ action: 'nak', nextAttempt: 2 })
-    expect(await handler(withAttempt(background(), 2), messageOf())).toMatchObject({ action: 'term', parked: true })
+    expect(await handler(withAttempt(background(), 2), messageOf())).toMatchObject({
+      action: 'term',
+      deadLettered: true,
+    })
     expect(letters.records).toMatchObject([{ reason: 'retryable', attempts: 2, lastError: 'down' }])
   })
 })
@@ -260,12 +276,12 @@ describe('an option of dlq that makes no sense', () => {
   })
 
   it.each<[DlqOptions, string]>([
-    [{ parkRetryable: 1 as never }, 'dlq.parkRetryable'],
+    [{ deadLetterRetryable: 1 as never }, 'dlq.deadLetterRetryable'],
     [{ clock: {} as never }, 'dlq.clock'],
     [{ random: 0.5 as never }, 'dlq.random'],
-    [{ parkRetryDelayMs: -1 }, 'dlq.parkRetryDelayMs'],
-    [{ parkRetryMaxMs: Infinity }, 'dlq.parkRetryMaxMs'],
-    [{ parkRetry: true } as never, '"parkRetry" is not an option of dlq'],
+    [{ retryDelayMs: -1 }, 'dlq.retryDelayMs'],
+    [{ retryMaxMs: Infinity }, 'dlq.retryMaxMs'],
+    [{ retryForever: true } as never, '"retryForever" is not an option of dlq'],
   ])('%j is refused by name', (options, text) => {
     expect(() => dlq(new Letters(), options)).toThrow(text)
   })

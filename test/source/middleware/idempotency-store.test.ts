@@ -26,13 +26,13 @@ describe('a key in an idempotency store over a Store port', () => {
     expect(await keys.begin('k', 1_000)).toEqual({ state: 'done' })
   })
 
-  it('is free again at once after a release', async () => {
+  it('is free again immediately after a release', async () => {
     const { keys } = setUp()
     for (let i = 0; i < 3; i += 1) await keys.release('k', await token(keys.begin('k', 1_000)))
     expect(await token(keys.begin('k', 1_000))).not.toBe('')
   })
 
-  it('is free again when its lease has lapsed, and remembered only as long as it was told', async () => {
+  it('is free again when its lease has lapsed, and remembered only as long as asked', async () => {
     const { keys, clock } = setUp()
     await token(keys.begin('k', 1_000))
     await clock.advance(999)
@@ -45,7 +45,7 @@ describe('a key in an idempotency store over a Store port', () => {
     await token(keys.begin('k', 1_000))
   })
 
-  it('goes to exactly one of a hundred who ask at once, also right after a release', async () => {
+  it('goes to exactly one of a hundred callers that ask at the same time, also right after a release', async () => {
     const { keys } = setUp()
     await keys.release('k', await token(keys.begin('k', 1_000)))
     const answers = await Promise.all(Array.from({ length: 100 }, () => keys.begin('k', 1_000)))
@@ -71,7 +71,7 @@ describe('a key in an idempotency store over a Store port', () => {
     expect(await keys.begin('k', 1_000)).toEqual({ state: 'done' })
   })
 
-  it('is done when its holder comes back late and nobody has taken it meanwhile', async () => {
+  it('is done when its holder comes back late and no other has taken it meanwhile', async () => {
     const { keys, clock } = setUp()
     const late = await token(keys.begin('k', 1_000))
     await clock.advance(2_000)
@@ -89,7 +89,7 @@ describe('a key in an idempotency store over a Store port', () => {
 })
 
 describe('the reply to a begin that gets lost', () => {
-  it('is asked for again: the key is ours, not somebody else’s', async () => {
+  it('is asked for again: the key is ours, not another holder’s', async () => {
     const { keys } = setUp((memory) => ({
       setIfNotExists: async (...args) => {
         await memory.setIfNotExists(...args)

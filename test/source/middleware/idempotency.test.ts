@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { memoryStore } from '../../../src/backends/memory/store.js'
-import { PoisonError } from '../../../src/core/failure-errors.js'
+import { PoisonError } from '../../../src/core/failure/failure-errors.js'
 import {
   ack,
   inProgress,
@@ -11,10 +11,10 @@ import {
   reject,
   skip,
   term,
-} from '../../../src/core/result.js'
-import { background, withAttempt } from '../../../src/source/context.js'
-import type { Handler } from '../../../src/source/handler.js'
+} from '../../../src/core/stream/result.js'
+import { background, withAttempt } from '../../../src/source/message/context.js'
 import { deadLetterToken } from '../../../src/source/middleware/dead-letter.js'
+import type { Handler } from '../../../src/source/middleware/handler.js'
 import {
   DuplicateInFlightError,
   fromSeenStore,
@@ -45,7 +45,7 @@ function setUp(options: Partial<IdempotencyOptions> = {}) {
   return { clock, store, deliver, ran: () => runs }
 }
 
-/** A store that answers as told, and remembers what it was asked. */
+/** A store that answers as scripted, and records its calls. */
 function scripted(begun: Awaited<ReturnType<IdempotencyStore['begin']>>) {
   const calls: string[] = []
   const store: IdempotencyStore = {
@@ -63,21 +63,24 @@ const byKey = { headers: { 'message-id': 'k1' } }
 const acquired = { state: 'acquired', token: 't1' } as const
 
 describe('a message that is delivered again', () => {
-  it('S27 runs once when it succeeded, and is dropped afterwards', async () => {
+  // S27
+  it('runs once when it succeeded, and is dropped afterwards', async () => {
     const { deliver, ran } = setUp()
     expect(await deliver(ack(), byKey)).toEqual(ack())
     expect(await deliver(ack(), byKey)).toEqual(skip())
     expect(ran()).toBe(1)
   })
 
-  it('S27 runs for each of two keys', async () => {
+  // S27
+  it('runs for each of two keys', async () => {
     const { deliver, ran } = setUp()
     await deliver(ack(), { headers: { 'message-id': 'a' } })
     await deliver(ack(), { headers: { 'message-id': 'b' } })
     expect(ran()).toBe(2)
   })
 
-  it('S29 runs again when it failed, and is dropped only after it succeeded', async () => {
+  // S29
+  it('runs again when it failed, and is dropped only after it succeeded', async () => {
     const { deliver, ran } = setUp()
     expect((await deliver(nak(new Error('down')), byKey)).action).toBe('nak')
     expect(await deliver(ack(), byKey)).toEqual(ack())
@@ -86,7 +89,8 @@ describe('a message that is delivered again', () => {
     expect(ran()).toBe(2)
   })
 
-  it('S29 runs again when it threw, and the throw is passed on', async () => {
+  // S29
+  it('runs again when it threw, and the throw is passed on', async () => {
     const { deliver, ran } = setUp()
     const failure = new Error('down')
     await expect(deliver(() => Promise.reject(failure), byKey)).rejects.toBe(failure)
@@ -94,7 +98,8 @@ describe('a message that is delivered again', () => {
     expect(ran()).toBe(2)
   })
 
-  it('S31 waits while the first delivery is running', async () => {
+  // S31
+  it('waits while the first delivery is running', async () => {
     const { deliver, ran } = setUp()
     let finish: (result: Result) => void = () => undefined
     const first = deliver(() => new Promise((resolve) => (finish = resolve)), byKey)
@@ -107,7 +112,8 @@ describe('a message that is delivered again', () => {
     expect(await deliver(ack(), byKey)).toEqual(skip())
   })
 
-  it('S31 a hundred times at once runs once', async () => {
+  // S31
+  it('runs once when it is delivered a hundred times at the same time', async () => {
     const { deliver, ran } = setUp()
     const slow: Handler = async () => {
       await new Promise((resolve) => setImmediate(resolve))
@@ -202,15 +208,16 @@ describe('what becomes of a key', () => {
 
 describe('a store that fails', () => {
   const down = new Error('store down')
-  const failing = (step: 'begin' | 'commit' | 'release', throwsAtOnce = false): IdempotencyStore => {
+  const failing = (step: 'begin' | 'commit' | 'release', isSynchronous = false): IdempotencyStore => {
     const fail = () => {
-      if (throwsAtOnce) throw down
+      if (isSynchronous) throw down
       return Promise.reject(down)
     }
     return { ...scripted(acquired).store, [step]: fail }
   }
 
-  it('S28 on begin: the message runs all the same', async () => {
+  // S28
+  it('on begin: the message runs all the same', async () => {
     const onError = vi.fn()
     const { deliver, ran } = setUp({ store: failing('begin'), onError })
     expect(await deliver(ack(), byKey)).toEqual(ack())
@@ -230,14 +237,14 @@ describe('a store that fails', () => {
     expect(ran()).toBe(0)
   })
 
-  it.each([true, false])('on commit: what was done is done (throws at once: %s)', async (throwsAtOnce) => {
+  it.each([true, false])('on commit: what was done is done (throws synchronously: %s)', async (isSynchronous) => {
     const onError = vi.fn()
-    const { deliver } = setUp({ store: failing('commit', throwsAtOnce), onError })
+    const { deliver } = setUp({ store: failing('commit', isSynchronous), onError })
     expect(await deliver(ack(), byKey)).toBe(ack())
     expect(onError).toHaveBeenCalledWith(down)
   })
 
-  it('on release: the result stands, and the lease ends by itself', async () => {
+  it('on release: the result counts, and the lease ends by itself', async () => {
     const onError = vi.fn()
     const { deliver } = setUp({ store: failing('release'), onError })
     const failed = nak(new Error('x'))
@@ -245,7 +252,7 @@ describe('a store that fails', () => {
     expect(onError).toHaveBeenCalledWith(down)
   })
 
-  it('does no more harm when whoever listens fails as well', async () => {
+  it('does no more harm when its error listener fails as well', async () => {
     const onError = () => {
       throw new Error('logger down')
     }
@@ -294,7 +301,7 @@ describe('a run that takes longer than the lease', () => {
     expect(await deliver(ack(), byKey)).toEqual(ack())
   })
 
-  it('is renewed no longer once it was told to stop', async () => {
+  it('is no longer renewed once it was asked to stop', async () => {
     const clock = new FakeClock()
     const renew = vi.fn(async () => true)
     const { store } = scripted(acquired)
@@ -315,7 +322,7 @@ describe('a run that takes longer than the lease', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('hears of a lease that was lost or could not be renewed, and goes on', async () => {
+  it('reports a lease that was lost or could not be renewed, and goes on', async () => {
     const clock = new FakeClock()
     const answers = [() => Promise.reject(new Error('blip')), () => Promise.resolve(false)]
     const renew = vi.fn(() => answers.shift()!())
@@ -338,7 +345,8 @@ describe('a run that takes longer than the lease', () => {
 })
 
 describe('the key of a message', () => {
-  it('S30 is never its routing key: two messages of one customer both run', async () => {
+  // S30
+  it('is never its routing key: two messages of one customer both run', async () => {
     const { deliver, ran } = setUp()
     await deliver(ack(), { key: 'customer-7', cursor: '1' })
     await deliver(ack(), { key: 'customer-7', cursor: '2' })
@@ -347,7 +355,7 @@ describe('the key of a message', () => {
 
   it.each<[string, MessageSpec, string]>([
     [
-      'the header of its own',
+      'its own header',
       { headers: { 'crucible-idempotency-key': 'a', 'message-id': 'b', 'ce-id': 'c', 'ce-source': 'd' } },
       'a',
     ],
@@ -362,7 +370,7 @@ describe('the key of a message', () => {
 
   it('is that of the original for a replay, whose own cursor starts over with every store', async () => {
     const letters = new MemDeadLetter()
-    await letters.park(background(), {
+    await letters.deadLetter(background(), {
       key: null,
       value: bytes(''),
       headers: [],
@@ -374,7 +382,7 @@ describe('the key of a message', () => {
       lastError: '',
       errorName: '',
       cursor: '17',
-      parkedAtMs: 0,
+      deadLetteredAtMs: 0,
       source: '',
     })
     const message = await (await letters.subscribe()).next({ signal: new AbortController().signal })
@@ -382,7 +390,8 @@ describe('the key of a message', () => {
     expect(defaultKey(message)).toBe('orders|p|17')
   })
 
-  it.each([undefined, '', null])('S28 is none when keyOf says %j: it runs, and the store is not asked', async (key) => {
+  // S28
+  it.each([undefined, '', null])('is none when keyOf says %j: it runs, and the store is not asked', async (key) => {
     const { store, calls } = scripted({ state: 'done' })
     const { deliver, ran } = setUp({ store, keyOf: () => key as string | undefined })
     await deliver(ack())

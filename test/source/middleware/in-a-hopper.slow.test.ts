@@ -3,18 +3,18 @@ import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { memoryStore } from '../../../src/backends/memory/store.js'
-import { DecodeError, PoisonError, SchemaError } from '../../../src/core/failure-errors.js'
-import { ack, nak, nakAfter, type Result, skip, term } from '../../../src/core/result.js'
-import { jsonCodec } from '../../../src/source/codec-registry.js'
-import { AttemptHeader, attempt } from '../../../src/source/context.js'
-import { decoded } from '../../../src/source/decoded.js'
+import { DecodeError, PoisonError, SchemaError } from '../../../src/core/failure/failure-errors.js'
+import { ack, nak, nakAfter, type Result, skip, term } from '../../../src/core/stream/result.js'
+import { jsonCodec } from '../../../src/source/codecs/codec-registry.js'
 import { DeliveryLimitError } from '../../../src/source/errors.js'
-import type { Handler } from '../../../src/source/handler.js'
-import { Hopper } from '../../../src/source/hopper.js'
-import type { HopperOptions } from '../../../src/source/hopper-options.js'
-import { MemInlet, type MemInletOptions } from '../../../src/source/mem-inlet.js'
-import type { MemMessageSpec } from '../../../src/source/mem-message.js'
+import { Hopper } from '../../../src/source/hopper/hopper.js'
+import type { HopperOptions } from '../../../src/source/hopper/hopper-options.js'
+import { MemInlet, type MemInletOptions } from '../../../src/source/inlets/memory/mem-inlet.js'
+import type { MemMessageSpec } from '../../../src/source/inlets/memory/mem-message.js'
+import { AttemptHeader, attempt } from '../../../src/source/message/context.js'
+import { decoded } from '../../../src/source/message/decoded.js'
 import { type DeadLetterStore, dlq } from '../../../src/source/middleware/dead-letter.js'
+import type { Handler } from '../../../src/source/middleware/handler.js'
 import {
   DuplicateInFlightError,
   type IdempotencyStore,
@@ -37,7 +37,8 @@ const NO_JITTER = { baseMs: 100, maxMs: 1_000, factor: 2, jitter: false } as con
 const withId = (id: string, more: MemMessageSpec = {}): MemMessageSpec => ({ headers: { 'message-id': id }, ...more })
 
 describe('retry and dlq in a hopper', () => {
-  it('S9 W1 the attempts are counted from delivery to delivery, and the last one is parked', async () => {
+  // S9 W1
+  it('the attempts are counted from delivery to delivery, and the last one is dead-lettered', async () => {
     const letters = new MemDeadLetter()
     const failure = new Error('upstream timeout')
     const harness = harnessOf(
@@ -59,16 +60,17 @@ describe('retry and dlq in a hopper', () => {
     expect(harness.ledger.entries().map(({ result, atMs, attempt }) => [result, atMs - startedAt, attempt])).toEqual([
       [nakAfter(100, failure, { nextAttempt: 2 }), 0, 1],
       [nakAfter(200, failure, { nextAttempt: 3 }), 100, 2],
-      [{ action: 'term', class: 'retryable', requeueMs: 0, error: failure, parked: true }, 300, 3],
+      [{ action: 'term', class: 'retryable', requeueMs: 0, error: failure, deadLettered: true }, 300, 3],
     ])
     expect(summary).toMatchObject({ received: 3, nak: 2, term: 1 })
     expect(letters.records()).toMatchObject([
       { attempts: 3, reason: 'retryable', lastError: 'upstream timeout', source: 'orders', cursor: '1' },
     ])
-    expect(letters.records()[0]!.parkedAtMs).toBe(startedAt + 300)
+    expect(letters.records()[0]!.deadLetteredAtMs).toBe(startedAt + 300)
   })
 
-  it('W2 an attempt that a republishing backend stamped on the message counts', async () => {
+  // W2
+  it('an attempt that a republishing backend stamped on the message counts', async () => {
     const letters = new MemDeadLetter()
     const harness = harnessOf({ middleware: [dlq(letters), retry({ maxAttempts: 3 })] }, [
       { headers: { [AttemptHeader]: '3' } },
@@ -93,7 +95,8 @@ describe('retry and dlq in a hopper', () => {
     expect(letters.records()).toMatchObject([{ lastError: 'never', attempts: 1 }])
   })
 
-  it('W37 what is delivered too often is parked as poison, without running again', async () => {
+  // W37
+  it('what is delivered too often is dead-lettered as poison, without running again', async () => {
     const letters = new MemDeadLetter()
     const harness = harnessOf({ maxDeliveries: 4, middleware: [dlq(letters)] }, [{ value: 'x' }])
     let runs = 0
@@ -106,14 +109,15 @@ describe('retry and dlq in a hopper', () => {
     expect(harness.ledger.entries().at(-1)!.result.error).toBeInstanceOf(DeliveryLimitError)
   })
 
-  it('S23 W14 a store that is down for a while loses nothing: the message comes again until it is parked', async () => {
+  // S23 W14
+  it('a store that is down for a while loses nothing: the message comes again until it is dead-lettered', async () => {
     const letters = new MemDeadLetter()
-    let parks = 0
+    let calls = 0
     const flaky: DeadLetterStore = {
-      async park(ctx, record) {
-        parks += 1
-        if (parks < 4) throw new Error('store down')
-        await letters.park(ctx, record)
+      async deadLetter(ctx, record) {
+        calls += 1
+        if (calls < 4) throw new Error('store down')
+        await letters.deadLetter(ctx, record)
       },
     }
     const logger = { warn: vi.fn(), error: vi.fn() }
@@ -127,12 +131,12 @@ describe('retry and dlq in a hopper', () => {
     expect(letters.records()).toMatchObject([{ attempts: 4, lastError: 'boom' }])
     expect(logger.error).toHaveBeenCalledTimes(3)
     expect(logger.error.mock.calls[0]).toEqual([
-      'A dead letter could not be parked; its message is delivered again',
+      'A dead letter could not be stored; its message is delivered again',
       expect.objectContaining({ name: 'orders', subject: 'memsource', cursor: '1', delayMs: 500 }),
     ])
   })
 
-  it('a schedule that answers with nonsense is told to the hopper’s logger', async () => {
+  it('a schedule that answers with nonsense is reported to the hopper’s logger', async () => {
     const logger = { warn: vi.fn(), error: vi.fn() }
     const harness = harnessOf({ logger, middleware: [retry({ maxAttempts: 2, backoff: () => Number.NaN })] }, [{}])
     await harness.run((ctx) => (attempt(ctx)[0] === 1 ? nak() : ack()))
@@ -142,7 +146,8 @@ describe('retry and dlq in a hopper', () => {
     })
   })
 
-  it('S26 W13 an order that would lose messages is refused when the hopper is made', () => {
+  // S26 W13
+  it('an order that would lose messages is refused when the hopper is made', () => {
     const letters = new MemDeadLetter()
     expect(() => new Hopper({ middleware: [retry(), dlq(letters)] })).toThrow(/dlq before retry/)
     expect(() => new Hopper({ middleware: [retry(), dlq(letters)], allowAnyOrder: true })).not.toThrow()
@@ -150,7 +155,7 @@ describe('retry and dlq in a hopper', () => {
     expect(() => new Hopper({ middleware: [dlq(letters), retry({ maxAttempts: Infinity })] })).toThrow('maxDeliveries')
   })
 
-  it('strict ordering retries in place, and parks at the end', async () => {
+  it('strict ordering retries in place, and dead-letters at the end', async () => {
     const letters = new MemDeadLetter()
     const harness = harnessOf(
       { ordering: 'strict', middleware: [dlq(letters), retry({ maxAttempts: 3, backoff: NO_JITTER })] },
@@ -171,7 +176,8 @@ describe('retry and dlq in a hopper', () => {
 })
 
 describe('a payload that cannot be decoded', () => {
-  it('S35 is terminated without running', async () => {
+  // S35
+  it('is terminated without running', async () => {
     const harness = harnessOf({ codec: jsonCodec() }, [{ value: '{bad json' }])
     const handler = vi.fn(() => ack())
     await harness.run(handler)
@@ -180,7 +186,8 @@ describe('a payload that cannot be decoded', () => {
     expect(harness.ledger.entries()[0]!.result.error).toBeInstanceOf(DecodeError)
   })
 
-  it('S35 W6 goes through the middleware, so that it is parked', async () => {
+  // S35 W6
+  it('goes through the middleware, so that it is dead-lettered', async () => {
     const letters = new MemDeadLetter()
     const store = idempotencyStore(memoryStore())
     const harness = harnessOf(
@@ -195,7 +202,7 @@ describe('a payload that cannot be decoded', () => {
     expect(letters.records()).toMatchObject([
       { reason: 'poison', errorName: 'DecodeError', value: new TextEncoder().encode('{bad json') },
     ])
-    expect(harness.ledger.entries()[0]!.result).toMatchObject({ parked: true, error: expect.any(DecodeError) })
+    expect(harness.ledger.entries()[0]!.result).toMatchObject({ deadLettered: true, error: expect.any(DecodeError) })
   })
 
   it('comes again when only its codec’s registry was down', async () => {
@@ -216,7 +223,8 @@ describe('a payload that cannot be decoded', () => {
 describe('schema in a hopper', () => {
   const Order = z.object({ id: z.string(), qty: z.number().default(1) })
 
-  it('S32 parks what is invalid, and hands the rest to the handler as the schema made it', async () => {
+  // S32
+  it('dead-letters what is invalid, and hands the rest to the handler as the schema made it', async () => {
     const letters = new MemDeadLetter()
     const harness = harnessOf({ codec: jsonCodec(), middleware: [dlq(letters), retry(), schema(Order)] }, [
       { value: '{"id":"A-1"}' },
@@ -233,15 +241,16 @@ describe('schema in a hopper', () => {
     expect(harness.ledger.entries()[1]!.result.error).toBeInstanceOf(SchemaError)
   })
 
-  it('needs a codec when it looks at payloads: without one the hopper cannot be made', () => {
-    expect(() => new Hopper({ middleware: [schema(Order)] })).toThrow(/hopper\.codec.*"schema" looks at decoded/)
+  it('needs a codec when it reads payloads: without one the hopper cannot be made', () => {
+    expect(() => new Hopper({ middleware: [schema(Order)] })).toThrow(/hopper\.codec.*"schema" reads decoded/)
     expect(() => new Hopper({ middleware: [schema(Order)], codec: jsonCodec() })).not.toThrow()
     expect(() => new Hopper({ middleware: [schema(() => undefined)] })).not.toThrow()
   })
 })
 
 describe('idempotency in a hopper', () => {
-  it('S29 W3 a failure is not remembered: the redelivery runs, and only then is a duplicate dropped', async () => {
+  // S29 W3
+  it('a failure is not remembered: the redelivery runs, and only then is a duplicate dropped', async () => {
     const clock = new FakeClock()
     const store = idempotencyStore(memoryStore({ clock }))
     const harness = new Harness({
@@ -262,7 +271,8 @@ describe('idempotency in a hopper', () => {
     harness.assertCounts({ nak: 1, acked: 1, dropped: 1 })
   })
 
-  it('S31 a hundred copies at once run once, and the other ninety-nine are dropped in the end', async () => {
+  // S31
+  it('a hundred copies at the same time run once, and the other ninety-nine are dropped in the end', async () => {
     const clock = new FakeClock()
     const store = idempotencyStore(memoryStore({ clock }))
     const harness = new Harness({
@@ -354,7 +364,8 @@ describe('idempotency in a hopper', () => {
 })
 
 describe('the middleware in batch mode', () => {
-  it('W7 gives every member the result it would have had alone', async () => {
+  // W7
+  it('gives every member the result it would have had by itself', async () => {
     const letters = new MemDeadLetter()
     const clock = new FakeClock()
     const seen = idempotencyStore(memoryStore({ clock }))
@@ -428,7 +439,8 @@ describe('the middleware in batch mode', () => {
     expect((await seen.begin('hopeless', 1)).state).toBe('acquired')
   })
 
-  it('W7 two copies of one message in a batch: one runs, the other waits', async () => {
+  // W7
+  it('two copies of one message in a batch: one runs, the other waits', async () => {
     const clock = new FakeClock()
     const store = idempotencyStore(memoryStore({ clock }))
     const harness = new Harness({
@@ -446,7 +458,8 @@ describe('the middleware in batch mode', () => {
     harness.assertCounts({ acked: 1, nak: 1, dropped: 1 })
   })
 
-  it('W7 a handler that throws fails every member, and each is retried or parked by its own attempt', async () => {
+  // W7
+  it('a handler that throws fails every member, and each is retried or dead-lettered by its own attempt', async () => {
     const letters = new MemDeadLetter()
     const clock = new FakeClock()
     const store = idempotencyStore(memoryStore({ clock }))
@@ -469,7 +482,8 @@ describe('the middleware in batch mode', () => {
     expect(letters.records()).toMatchObject([{ attempts: 2, lastError: 'all of it' }])
   })
 
-  it('W7 a middleware that knows no batches is refused when the hopper is made, not skipped', async () => {
+  // W7
+  it('a middleware that knows no batches is refused when the hopper is made, not skipped', async () => {
     const plain = (next: Handler): Handler => next
     const make = () => new Hopper({ batch: { size: 2, maxWaitMs: 10 }, middleware: [plain] })
     expect(make).toThrow(/hopper\.middleware.*mapBatch/)
@@ -484,7 +498,7 @@ describe('whatever a handler does', () => {
   const outcome = fc.constantFrom('ack', 'skip', 'nak', 'term', 'throw', 'poison')
   const script = fc.array(outcome, { minLength: 1, maxLength: 4 })
 
-  it('every message ends acknowledged or parked, exactly one of the two, and succeeds at most once', async () => {
+  it('every message ends acknowledged or dead-lettered, exactly one of the two, and succeeds at most once', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(script, { minLength: 1, maxLength: 5 }),
@@ -525,7 +539,9 @@ describe('whatever a handler does', () => {
           expect(counts.acked + counts.dropped + counts.term).toBe(2 * scripts.length)
           expect(letters.size).toBe(counts.term)
           expect(successes.every((n) => n <= 1)).toBe(true)
-          expect(harness.ledger.entries().every(({ result: r }) => r.action !== 'term' || r.parked === true)).toBe(true)
+          expect(
+            harness.ledger.entries().every(({ result: r }) => r.action !== 'term' || r.deadLettered === true),
+          ).toBe(true)
         },
       ),
       { numRuns: 1_000 },

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { ack, inProgress, manual, nak, type Result, reject, skip, term } from '../../../src/core/result.js'
-import { DrainedError } from '../../../src/core/stream-errors.js'
-import { AttemptHeader, attempt, background } from '../../../src/source/context.js'
-import { PreparedMessage } from '../../../src/source/decoded.js'
-import { Hopper } from '../../../src/source/hopper.js'
-import { vendorToken } from '../../../src/source/message.js'
+import { ack, inProgress, manual, nak, type Result, reject, skip, term } from '../../../src/core/stream/result.js'
+import { DrainedError } from '../../../src/core/stream/stream-errors.js'
+import { Hopper } from '../../../src/source/hopper/hopper.js'
+import type { Subscription } from '../../../src/source/inlets/subscription.js'
+import { AttemptHeader, attempt, background } from '../../../src/source/message/context.js'
+import { PreparedMessage } from '../../../src/source/message/decoded.js'
+import { vendorToken } from '../../../src/source/message/message.js'
 import { type DeadLetterRecord, deadLetterToken, dlq } from '../../../src/source/middleware/dead-letter.js'
 import { MemDeadLetter } from '../../../src/source/middleware/mem-dead-letter.js'
 import { retry } from '../../../src/source/middleware/retry.js'
-import type { Subscription } from '../../../src/source/subscription.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { bytes, messageOf, text } from '../message-of.js'
 
@@ -24,14 +24,14 @@ const record = (value: string, more: Partial<DeadLetterRecord> = {}): DeadLetter
   lastError: 'boom',
   errorName: 'Error',
   cursor: `at-${value}`,
-  parkedAtMs: 0,
+  deadLetteredAtMs: 0,
   source: 'test',
   ...more,
 })
 
 async function holding(...values: readonly string[]): Promise<MemDeadLetter> {
   const letters = new MemDeadLetter()
-  for (const value of values) await letters.park(background(), record(value))
+  for (const value of values) await letters.deadLetter(background(), record(value))
   return letters
 }
 
@@ -43,7 +43,7 @@ const values = (letters: MemDeadLetter) => letters.records().map((r) => text(r.v
 const everything = { topics: [] }
 
 describe('subscribing to dead letters', () => {
-  it('yields them once, in the order of parking, and then drains', async () => {
+  it('yields them once, in the order in which they came, and then drains', async () => {
     const letters = await holding('1', '2')
     const sub = await letters.subscribe()
     const first = await next(sub)
@@ -61,29 +61,29 @@ describe('subscribing to dead letters', () => {
       { key: 'h', value: 'v' },
       { key: AttemptHeader, value: '4' },
     ]
-    const parked = record('x', { key: bytes('k1'), headers, partitionKey: 'orders/3', attempts: 4 })
-    await letters.park(background(), parked)
+    const letter = record('x', { key: bytes('k1'), headers, partitionKey: 'orders/3', attempts: 4 })
+    await letters.deadLetter(background(), letter)
     const message = await next(await letters.subscribe())
     expect(message).toMatchObject({ subject: 'orders', partitionKey: 'orders/3' })
     expect(text(message.key)).toBe('k1')
     expect(message.headers.entries()).toEqual([{ key: 'h', value: 'v' }])
     expect(message.deliveryCount).toBeUndefined()
-    expect(message.as(deadLetterToken)).toBe(parked)
+    expect(message.as(deadLetterToken)).toBe(letter)
     expect(message.as(vendorToken('another'))).toBeUndefined()
-    expect(letters.records()[0]).toBe(parked)
+    expect(letters.records()[0]).toBe(letter)
   })
 
-  it('gives a copy of the payload: a replay that scribbles on it does not change what is parked', async () => {
+  it('gives a copy of the payload: a replay that scribbles on it does not change what is dead-lettered', async () => {
     const letters = await holding('abc')
     const message = await next(await letters.subscribe())
     message.value.fill(0)
     expect(values(letters)).toEqual(['abc'])
   })
 
-  it('does not yield what is parked later', async () => {
+  it('does not yield what is dead-lettered later', async () => {
     const letters = await holding('1')
     const sub = await letters.subscribe()
-    await letters.park(background(), record('2'))
+    await letters.deadLetter(background(), record('2'))
     await next(sub)
     await expect(next(sub)).rejects.toThrow(DrainedError)
     expect(letters.size).toBe(2)
@@ -96,7 +96,7 @@ describe('subscribing to dead letters', () => {
     expect(text((await next(sub)).value)).toBe('1')
   })
 
-  it('never hands one letter to two replays at once', async () => {
+  it('never hands one letter to two replays at the same time', async () => {
     const letters = await holding('1', '2')
     const [a, b] = [await letters.subscribe(), await letters.subscribe()]
     const first = await next(a)
@@ -136,7 +136,8 @@ describe('a letter that was replayed', () => {
     else await expect(next(again)).rejects.toThrow(DrainedError)
   })
 
-  it('S25 the rest stays in the store when the replay is closed early', async () => {
+  // S25
+  it('the rest stays in the store when the replay is closed early', async () => {
     const letters = await holding('1', '2', '3')
     const sub = await letters.subscribe()
     await settle(sub, await next(sub), ack())
@@ -144,7 +145,8 @@ describe('a letter that was replayed', () => {
     expect(values(letters)).toEqual(['2', '3'])
   })
 
-  it('W19 is returned by a close while it is out, and can be replayed again', async () => {
+  // W19
+  it('is returned by a close while it is out, and can be replayed again', async () => {
     const letters = await holding('1', '2')
     const sub = await letters.subscribe()
     const out = await next(sub)
@@ -167,7 +169,7 @@ describe('a letter that was replayed', () => {
   })
 })
 
-describe('a letter that is parked again by the replay’s own dlq', () => {
+describe('a letter that is dead-lettered again by the replay’s own dlq', () => {
   const replay = async (letters: MemDeadLetter, into: MemDeadLetter, result: Result) => {
     const sub = await letters.subscribe()
     const message = await next(sub)
@@ -178,16 +180,17 @@ describe('a letter that is parked again by the replay’s own dlq', () => {
     return settled
   }
 
-  it('W19 is replaced in its place, with its original cursor', async () => {
+  // W19
+  it('is replaced in its place, with its original cursor', async () => {
     const letters = await holding('1', '2')
-    expect(await replay(letters, letters, reject(new Error('still wrong')))).toMatchObject({ parked: true })
+    expect(await replay(letters, letters, reject(new Error('still wrong')))).toMatchObject({ deadLettered: true })
     expect(values(letters)).toEqual(['1', '2'])
     expect(letters.records()[0]).toMatchObject({
       lastError: 'still wrong',
       reason: 'invalid_for_state',
       cursor: 'at-1',
     })
-    expect(await replay(letters, letters, term(new Error('and again')))).toMatchObject({ parked: true })
+    expect(await replay(letters, letters, term(new Error('and again')))).toMatchObject({ deadLettered: true })
     expect(letters.records().map((r) => r.lastError)).toEqual(['and again', 'boom'])
     expect(letters.size).toBe(2)
   })
@@ -204,7 +207,7 @@ describe('a letter that is parked again by the replay’s own dlq', () => {
     const old = await holding('1')
     const fresh = await holding('other')
     const outThere = await fresh.subscribe()
-    await next(outThere) // It has a replay number 1 of its own out: only the message tells the two apart.
+    await next(outThere) // It has its own replay number 1 out: only the message distinguishes the two.
     await replay(old, fresh, term(new Error('moved')))
     expect(old.size).toBe(0)
     expect(values(fresh)).toEqual(['other', '1'])
@@ -212,9 +215,10 @@ describe('a letter that is parked again by the replay’s own dlq', () => {
 })
 
 describe('replaying dead letters through a hopper', () => {
-  it('S24 runs them in order as first attempts, and empties the store', async () => {
+  // S24
+  it('runs them in order as first attempts, and empties the store', async () => {
     const letters = new MemDeadLetter()
-    for (const value of ['1', '2']) await letters.park(background(), record(value, { attempts: 3 }))
+    for (const value of ['1', '2']) await letters.deadLetter(background(), record(value, { attempts: 3 }))
     const seen: unknown[] = []
     const summary = await new Hopper({ clock: new FakeClock() }).receive(letters, everything, (ctx, message) => {
       seen.push([text(message.value), attempt(ctx)[0]])
@@ -228,13 +232,15 @@ describe('replaying dead letters through a hopper', () => {
     expect(letters.size).toBe(0)
   })
 
-  it('S24 keeps what fails again', async () => {
+  // S24
+  it('keeps what fails again', async () => {
     const letters = await holding('1')
     await new Hopper({ clock: new FakeClock() }).receive(letters, everything, () => term(new Error('still')))
     expect(values(letters)).toEqual(['1'])
   })
 
-  it('W19 with its own dlq and retry: what succeeds leaves, what fails is replaced, nothing is doubled', async () => {
+  // W19
+  it('with its own dlq and retry: what succeeds leaves, what fails is replaced, nothing is doubled', async () => {
     const clock = new FakeClock()
     const letters = await holding('good', 'bad', 'flaky')
     const tries: string[] = []

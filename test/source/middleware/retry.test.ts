@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { InvalidForStateError, PoisonError, RetryAfterError } from '../../../src/core/failure-errors.js'
+import { InvalidForStateError, PoisonError, RetryAfterError } from '../../../src/core/failure/failure-errors.js'
 import {
   ack,
   inProgress,
@@ -12,15 +12,15 @@ import {
   reject,
   skip,
   term,
-} from '../../../src/core/result.js'
-import { InvalidResultError } from '../../../src/core/stream-errors.js'
-import { background, withAttempt } from '../../../src/source/context.js'
-import type { Handler } from '../../../src/source/handler.js'
+} from '../../../src/core/stream/result.js'
+import { InvalidResultError } from '../../../src/core/stream/stream-errors.js'
+import { background, withAttempt } from '../../../src/source/message/context.js'
+import type { Handler } from '../../../src/source/middleware/handler.js'
 import { type RetryMiddlewareOptions, retry } from '../../../src/source/middleware/retry.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { messageOf } from '../message-of.js'
 
-/** Runs one delivery through retry; without an attempt nobody has said which it is. */
+/** Runs one delivery through retry; without an attempt, its number is unknown. */
 async function through(options: RetryMiddlewareOptions | undefined, handler: Handler | Result, attempt?: number) {
   const inner: Handler = typeof handler === 'function' ? handler : () => handler
   const ctx = attempt === undefined ? background() : withAttempt(background(), attempt)
@@ -30,7 +30,8 @@ async function through(options: RetryMiddlewareOptions | undefined, handler: Han
 const NO_JITTER = { baseMs: 100, maxMs: 1_000, factor: 2, jitter: false } as const
 
 describe('a retryable failure under retry', () => {
-  it('S9 comes back after a growing delay until its attempts are used up', async () => {
+  // S9
+  it('comes back after a growing delay until its attempts are used up', async () => {
     const failure = new Error('upstream timeout')
     const run = (n: number) => through({ maxAttempts: 3, backoff: NO_JITTER }, nak(failure), n)
 
@@ -46,19 +47,22 @@ describe('a retryable failure under retry', () => {
     expect(await run(4)).toMatchObject({ action: 'term', class: 'retryable' })
   })
 
-  it('S12 counts as the first attempt when nobody says which it is', async () => {
+  // S12
+  it('counts as the first attempt when its number is unknown', async () => {
     const backoff = { baseMs: 1_000, maxMs: 60_000, jitter: false }
     expect(await through({ backoff }, nak())).toMatchObject({ requeueMs: 1_000, nextAttempt: 2 })
   })
 
-  it('S13 ends at once with maxAttempts 1, and keeps its error by identity', async () => {
+  // S13
+  it('ends immediately with maxAttempts 1, and keeps its error by identity', async () => {
     const failure = new Error('no')
     const result = await through({ maxAttempts: 1 }, nak(failure))
     expect(result).toMatchObject({ action: 'term', class: 'retryable', requeueMs: 0 })
     expect(result.error).toBe(failure)
   })
 
-  it('S14 is spread by full jitter, after the cap', async () => {
+  // S14
+  it('is spread by full jitter, after the cap', async () => {
     const options = { maxAttempts: 10, backoff: { baseMs: 1_000, maxMs: 4_000, factor: 2 }, random: () => 0.5 }
     const delays = await Promise.all([1, 2, 3, 5].map((n) => through(options, nak(), n)))
     expect(delays.map((r) => r.requeueMs)).toEqual([500, 1_000, 2_000, 2_000])
@@ -74,12 +78,14 @@ describe('a retryable failure under retry', () => {
     expect(tenth.requeueMs).toBe(30_000)
   })
 
-  it('S15 follows a schedule of the user’s, as a function or an object', async () => {
+  // S15
+  it('follows a schedule of the user’s, as a function or an object', async () => {
     expect(await through({ backoff: (a) => a * 1_000 }, nak(), 3)).toMatchObject({ requeueMs: 3_000 })
     expect(await through({ backoff: { delay: (a) => a * 10 } }, nak(), 4)).toMatchObject({ requeueMs: 40 })
   })
 
-  it('S17 never waits longer than a timer can, and never "not a number"', async () => {
+  // S17
+  it('never waits longer than a timer can, and never "not a number"', async () => {
     const backoff = { baseMs: 100, maxMs: 0, factor: 2 }
     const late = (random: number, jitter: boolean) =>
       through({ maxAttempts: Infinity, backoff: { ...backoff, jitter }, random: () => random }, nak(), 2_000)
@@ -87,7 +93,8 @@ describe('a retryable failure under retry', () => {
     expect((await late(0, true)).requeueMs).toBe(0)
   })
 
-  it('S18 does not come back before the handler asked for it', async () => {
+  // S18
+  it('does not come back before the handler asked for it', async () => {
     expect(await through({ random: () => 0.5 }, nakAfter(60_000, 'busy'), 1)).toMatchObject({
       action: 'nak',
       requeueMs: 60_000,
@@ -96,12 +103,13 @@ describe('a retryable failure under retry', () => {
     expect(await through({ random: () => 0.5 }, nakAfter(10), 4)).toMatchObject({ requeueMs: 400 })
   })
 
-  it('follows its schedule alone when the handler’s delay is not honoured', async () => {
+  it('follows only its schedule when the handler’s delay is not honoured', async () => {
     const options = { honourHandlerDelay: false, random: () => 0.5 }
     expect(await through(options, nakAfter(60_000), 1)).toMatchObject({ requeueMs: 50 })
   })
 
-  it('S19 counts when it is unclassified too: it does not loop for ever', async () => {
+  // S19
+  it('counts when it is unclassified too: it does not loop forever', async () => {
     const unclassified: Result = { action: 'nak', class: 'unclassified', requeueMs: 0 }
     expect(await through({}, unclassified, 5)).toMatchObject({ action: 'term', class: 'retryable' })
     expect(await through({ random: () => 0.5 }, unclassified, 1)).toMatchObject({
@@ -137,14 +145,16 @@ describe('a retryable failure under retry', () => {
 })
 
 describe('everything else under retry', () => {
-  it('S10 a term passes through as the same object, whatever its class', async () => {
+  // S10
+  it('a term passes through as the same object, whatever its class', async () => {
     const gaveUp: Result = Object.freeze({ action: 'term', class: 'retryable', requeueMs: 0 })
     for (const result of [term(new Error('malformed')), reject(new Error('late')), gaveUp]) {
       expect(await through(undefined, result, 9)).toBe(result)
     }
   })
 
-  it('S11 ack and skip pass through as the same object, and so do inProgress and manual', async () => {
+  // S11
+  it('ack and skip pass through as the same object, and so do inProgress and manual', async () => {
     for (const result of [ack(), skip(), inProgress(), manual()])
       expect(await through(undefined, result, 9)).toBe(result)
   })
@@ -191,7 +201,7 @@ describe('a handler that throws under retry, without an engine', () => {
 })
 
 describe('retry itself', () => {
-  it('holds no state: a thousand deliveries at once do not disturb each other', async () => {
+  it('holds no state: a thousand deliveries at the same time do not disturb each other', async () => {
     const middleware = retry({ maxAttempts: 3, backoff: NO_JITTER })
     const handler = middleware(async (_ctx, message) => {
       await Promise.resolve()
@@ -244,7 +254,8 @@ describe('an option of retry that makes no sense', () => {
     [{ backoff: { baseMs: 100, factor: Number.NaN } }, 'retry.backoff.factor'],
     [{ backoff: { maxMs: -1 } }, 'retry.backoff.maxMs'],
     [{ backoff: { maxMs: Infinity } }, 'retry.backoff.maxMs'],
-  ])('S16 %j is a RangeError that names it', (options, text) => {
+    // S16
+  ])('%j is a RangeError that names it', (options, text) => {
     expect(() => retry(options)).toThrow(RangeError)
     expect(() => retry(options)).toThrow(text)
   })

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { RetryAfterError, RetryableError, SchemaError } from '../../../src/core/failure-errors.js'
-import { isPoison } from '../../../src/core/failure-predicates.js'
-import { ack, nak, type Result, skip, term } from '../../../src/core/result.js'
-import { background } from '../../../src/source/context.js'
-import { decoded, PreparedMessage } from '../../../src/source/decoded.js'
-import type { Handler } from '../../../src/source/handler.js'
-import type { Message } from '../../../src/source/message.js'
+import { RetryAfterError, RetryableError, SchemaError } from '../../../src/core/failure/failure-errors.js'
+import { isPoison } from '../../../src/core/failure/failure-predicates.js'
+import { ack, nak, type Result, skip, term } from '../../../src/core/stream/result.js'
+import { background } from '../../../src/source/message/context.js'
+import { decoded, PreparedMessage } from '../../../src/source/message/decoded.js'
+import type { Message } from '../../../src/source/message/message.js'
 import { contentTypeValidator } from '../../../src/source/middleware/content-type-validator.js'
+import type { Handler } from '../../../src/source/middleware/handler.js'
 import { InvalidPayloadError, schema, type Validator } from '../../../src/source/middleware/schema.js'
 import { type MessageSpec, messageOf } from '../message-of.js'
 
@@ -37,7 +37,8 @@ describe('a message that its validator refuses', () => {
     ['rejects', () => Promise.reject(problem)],
     ['returns an error', () => problem],
     ['resolves with an error', async () => problem],
-  ])('S32 is poison, and its handler never sees it: the validator %s', async (_how, validator) => {
+    // S32
+  ])('is poison, and its handler never sees it: the validator %s', async (_how, validator) => {
     const { result, seen } = await through(validator)
     expect(result).toMatchObject({ action: 'term', class: 'poison', requeueMs: 0 })
     expect(result.error).toBeInstanceOf(SchemaError)
@@ -106,7 +107,7 @@ describe('a validator that could not do its work', () => {
 })
 
 describe('a message that was given up before its turn', () => {
-  it('passes by: what could not be decoded has a better reason already', async () => {
+  it('is not validated: what could not be decoded has a better reason already', async () => {
     const override = term(new Error('undecodable'))
     const message = new PreparedMessage(messageOf(), { override })
     const { seen } = await through(throwing(new Error('must not be asked')), message)
@@ -173,7 +174,7 @@ describe('a Standard Schema', () => {
     expect((await through(broken, withPayload(1))).result).toMatchObject({ action: 'nak' })
   })
 
-  it('on a payload that nobody decoded makes it come again, and says what is missing', async () => {
+  it('on a payload that was not decoded makes it come again, and says what is missing', async () => {
     const { result } = await through(Order, messageOf())
     expect(result).toMatchObject({ action: 'nak', error: { code: 'NO_CODEC' } })
     expect((result.error as Error).message).toContain('give the hopper a codec')
@@ -194,7 +195,8 @@ describe('contentTypeValidator', () => {
   }
   const type = (value: string) => ({ headers: { 'Content-Type': value } })
 
-  it('S33 accepts what is allowed, case and parameters aside, and nothing else', async () => {
+  // S33
+  it('accepts what is allowed, ignoring case and parameters, and nothing else', async () => {
     const options = { allowed: ['application/json', 'Application/Avro; v=1'] }
     expect(await check(options, type('application/json'))).toBe('valid')
     expect(await check(options, type('APPLICATION/JSON; charset=utf-8'))).toBe('valid')
@@ -203,19 +205,22 @@ describe('contentTypeValidator', () => {
     expect(await check(options, type('application/vnd.acme+json'))).toBeInstanceOf(Error)
   })
 
-  it('S33 wants a header, and takes any type when none is named', async () => {
+  // S33
+  it('requires a header, and takes any type when none is named', async () => {
     expect(await check({}, {})).toMatchObject({ message: 'header "content-type" is missing' })
     expect(await check({}, type(''))).toBeInstanceOf(Error)
     expect(await check({}, type('anything'))).toBe('valid')
     expect(await check(undefined, type('anything'))).toBe('valid')
   })
 
-  it('S33 looks at another header when told to', async () => {
+  // S33
+  it('reads another header when asked to', async () => {
     expect(await check({ header: 'ce-type' }, { headers: { 'ce-type': 'order.placed' } })).toBe('valid')
     expect(await check({ header: 'ce-type' }, type('application/json'))).toBeInstanceOf(Error)
   })
 
-  it('S33 refuses an empty payload first, when one is required', async () => {
+  // S33
+  it('refuses an empty payload first, when one is required', async () => {
     expect(await check({ requireValue: true }, {})).toMatchObject({ message: 'empty payload' })
     expect(await check({ requireValue: true }, { ...type('a/b'), value: 'x' })).toBe('valid')
     expect(await check({ requireValue: false }, type('a/b'))).toBe('valid')

@@ -1,6 +1,6 @@
 import { describe, it } from 'vitest'
 import { describeLedger } from '../../../src/testing/conformance/describe-ledger.js'
-import { modelLedger } from '../../../src/testing/model/model-ledger.js'
+import { modelLedger } from '../../model/model-ledger.js'
 
 // The model that real ledgers are compared with is itself held to every clause that a ledger in one process can keep.
 describeLedger({

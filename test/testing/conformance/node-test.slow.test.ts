@@ -6,7 +6,7 @@ const from = (path: string) => JSON.stringify(new URL(`../../../src/${path}`, im
 const program = `
   import { describe, it } from 'node:test'
   import { memoryStore } from ${from('backends/memory/index.ts')}
-  import { describeStore } from ${from('testing/conformance/index.ts')}
+  import { describeStore } from ${from('testing/conformance/describe-ports.ts')}
   const test = { describe, it }
   describeStore({ name: 'right', test, open: (clock) => memoryStore({ clock }) })
   describeStore({

@@ -1,6 +1,6 @@
 import { describe, it } from 'vitest'
 import { memoryBackend } from '../../../src/backends/memory/index.js'
-import { describeBackend } from '../../../src/testing/conformance/index.js'
+import { describeBackend } from '../../../src/testing/conformance/describe-backend.js'
 
 // The suites as a backend runs them whose time cannot be replaced: nothing is injected, and every clause really waits.
 describeBackend({

@@ -1,18 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { memoryBackend, memoryQueue, memoryStore } from '../../../src/backends/memory/index.js'
-import type { Clock } from '../../../src/core/clock.js'
+import type { Clock } from '../../../src/core/time/clock.js'
 import type { Backend } from '../../../src/ports/ports.js'
-import {
-  CAPABILITIES,
-  type Capability,
-  conformanceClauses,
-  conformanceSupport,
-  describeBackend,
-  describeLedger,
-  describeQueue,
-  describeStore,
-  type TestRunner,
-} from '../../../src/testing/conformance/index.js'
+import { CAPABILITIES, type Capability } from '../../../src/testing/conformance/capability.js'
+import { conformanceClauses } from '../../../src/testing/conformance/clauses.js'
+import { describeBackend } from '../../../src/testing/conformance/describe-backend.js'
+import { describeLedger } from '../../../src/testing/conformance/describe-ledger.js'
+import { describeQueue, describeStore } from '../../../src/testing/conformance/describe-ports.js'
+import type { TestRunner } from '../../../src/testing/conformance/runner.js'
 import { collect, failedClauses } from '../../mutants/collect.js'
 
 const nothing: TestRunner = { describe: () => undefined, it: Object.assign(() => undefined, { skip: () => undefined }) }
@@ -89,7 +84,7 @@ describe('a capability that is not there', () => {
   })
 
   it('of a ledger says what to provide when a clause needs it', async () => {
-    const ledger = { ...(await import('../../../src/testing/model/model-ledger.js')).modelLedger(Date.now) }
+    const ledger = { ...(await import('../../model/model-ledger.js')).modelLedger(Date.now) }
     const report = await collect((test) =>
       describeLedger({ name: 'mine', test, open: () => ({ ledger, queue: 'default' }) }),
     )
@@ -135,16 +130,5 @@ describe('the list of clauses', () => {
   it('asks for every capability that can be named', () => {
     const needed = new Set(clauses.flatMap(({ needs }) => needs))
     expect(Object.keys(CAPABILITIES).filter((name) => !needed.has(name as keyof typeof CAPABILITIES))).toEqual([])
-  })
-
-  it('tells how a backend stands to each clause', () => {
-    const waived = { 'queue: pops at most max bodies': 'for a reason' } as const
-    const support = new Map(
-      conformanceSupport({ waived, without: ['priority'] }).map((clause) => [clause.name, clause.support]),
-    )
-    expect(support.get('queue: pops at most max bodies')).toEqual({ kind: 'waived', reason: 'for a reason' })
-    expect(support.get('queue: the highest priority comes first')).toEqual({ kind: 'lacking', capability: 'priority' })
-    expect(support.get('store: delete removes the key')).toEqual({ kind: 'kept' })
-    expect(() => conformanceSupport({ waived: { nonsense: 'x' } as object })).toThrow(/is not a clause/)
   })
 })

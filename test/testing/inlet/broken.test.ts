@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { ack } from '../../../src/core/result.js'
-import { MemInlet } from '../../../src/source/mem-inlet.js'
-import type { Inlet, Subscription } from '../../../src/source/subscription.js'
+import { ack } from '../../../src/core/stream/result.js'
+import { MemInlet } from '../../../src/source/inlets/memory/mem-inlet.js'
+import type { Inlet, Subscription } from '../../../src/source/inlets/subscription.js'
 import type { TestRunner } from '../../../src/testing/conformance/runner.js'
 import { describeInlet, type InletClauseName } from '../../../src/testing/inlet-conformance.js'
 import { collect, failedClauses } from '../../mutants/collect.js'
@@ -83,7 +83,7 @@ describe('an inlet that breaks its obligations', () => {
     ],
     [
       'settles what belongs to others',
-      'inlet: refuses a message of somebody else',
+      'inlet: refuses a message of another inlet',
       (sub) => ({ settle: (m, r, o) => sub.settle(m, r, o).catch(() => undefined) }),
     ],
     [

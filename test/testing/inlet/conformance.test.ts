@@ -1,8 +1,8 @@
 import { describe, it } from 'vitest'
-import { memoryQueue } from '../../../src/backends/memory/queue.js'
+import { memoryQueue } from '../../../src/backends/memory/queue/memory-queue.js'
 import type { Queue } from '../../../src/ports/ports.js'
-import { MemInlet, type MemInletOptions } from '../../../src/source/mem-inlet.js'
-import { QueueInlet } from '../../../src/source/queue-inlet.js'
+import { MemInlet, type MemInletOptions } from '../../../src/source/inlets/memory/mem-inlet.js'
+import { QueueInlet } from '../../../src/source/inlets/queue/queue-inlet.js'
 import { describeInlet, type InletSuite } from '../../../src/testing/inlet-conformance.js'
 
 const memory =

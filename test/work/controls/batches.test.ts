@@ -49,7 +49,7 @@ describe.each(GROUNDS)('the controls of batched work, on %s ports', (ground) => 
     expect(await until(b.result())).toBe(20)
   })
 
-  it('an input that its schema refuses when it runs is poison for itself alone, and the others get what it made', async () => {
+  it('an input that its schema refuses when it runs is poison for its item only, and the others get what it returned', async () => {
     const seen: unknown[] = []
     const config = {
       size: 2,
@@ -74,7 +74,7 @@ describe.each(GROUNDS)('the controls of batched work, on %s ports', (ground) => 
     expect(seen).toEqual([{ n: 1, unit: 'ms' }])
   })
 
-  it('a cancel that is heard while the schema of a neighbour is asked counts, and time runs from then', async () => {
+  it('a cancel that arrives while the schema of a neighbour is checked counts, and time runs from then', async () => {
     let answer = gate()
     const asked = gate()
     const seen: (readonly number[])[] = []

@@ -1,36 +1,37 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { type CancelAnswer, CancelledError, defineWork, priorityDoer, type WorkContext } from '../../../src/index.js'
-import type { ItemView } from '../../../src/ports/ledger.js'
+import { CancelledError, type CancelResult, defineWork, priorityDoer, type WorkContext } from '../../../src/index.js'
+import type { ItemView } from '../../../src/ports/inspect.js'
 import type { CommitResult, Settlement } from '../../../src/ports/settlement.js'
-import { type CancelServices, cancelItem } from '../../../src/work/controls/cancel.js'
+import { type CancelServices, cancelItem } from '../../../src/work/control/cancel.js'
 import { GROUNDS, gate, PLAIN_GROUNDS, world } from '../support.js'
 import { deafInbox } from './tapped.js'
 
 const noop = defineWork('noop', (_: null, ctx) => ctx.void())
 
-/** A type whose runs wait for `end`, deaf to their signal, and tell what they heard. */
+/** A type whose runs wait for `end`, ignore their signal, and record why it fired. */
 function deaf(retry = { attempts: 3, base: 1, jitter: 0 }) {
   const end = gate()
   const begun = gate()
-  const heard: unknown[] = []
+  const reasons: unknown[] = []
   const state = { runs: 0 }
   const type = defineWork(
     'deaf',
     async (_: null, ctx) => {
       state.runs += 1
-      ctx.signal.addEventListener('abort', () => heard.push(ctx.signal.reason))
+      ctx.signal.addEventListener('abort', () => reasons.push(ctx.signal.reason))
       begun.open()
       await end.promise
       return ctx.result('done after all')
     },
     { retry },
   )
-  return { type, end, begun, heard, state }
+  return { type, end, begun, reasons, state }
 }
 
 describe.each(GROUNDS)('a cancel on %s ports', (ground) => {
-  it('W25 of what waits ends it without a run, closes its group and tells who waits', async () => {
+  // W25
+  it('of what waits ends it without a run, closes its group and notifies the callers that wait', async () => {
     const slow = defineWork('slow', (_: null, ctx) => ctx.result(1))
     const { w, until, events, clock } = world(ground, { work: [slow] })
     const handle = w.enqueue(slow(null), { delay: 500 })
@@ -64,10 +65,10 @@ describe.each(GROUNDS)('a cancel on %s ports', (ground) => {
     expect(await until(answers)).toEqual([{ kind: 'cancelled' }, { kind: 'cancelled' }])
     await clock.advance(200)
     expect(runs).toBe(0)
-    expect(await until(w.cancel('nobody'))).toEqual({ kind: 'unknown' })
+    expect(await until(w.cancel('missing'))).toEqual({ kind: 'unknown' })
   })
 
-  it('of what waits is heard by whoever enqueued it, in another process', async () => {
+  it('of what waits reaches the process that enqueued it', async () => {
     const { w, until, another } = world(ground, { autoStart: false, work: [noop] })
     const other = another({ autoStart: false, work: [noop] })
     const handle = w.enqueue(noop(null))
@@ -80,8 +81,9 @@ describe.each(GROUNDS)('a cancel on %s ports', (ground) => {
     await until(group)
   })
 
-  it('W25 of what runs in another process fires its signal and ends it, though its handler goes on', async () => {
-    const { type, end, begun, heard, state } = deaf()
+  // W25
+  it('of what runs in another process fires its signal and ends it, though its handler goes on', async () => {
+    const { type, end, begun, reasons, state } = deaf()
     const { w, until, another, events, clock } = world(ground, { autoStart: false, work: [type] })
     const worker = another({ work: [type] })
     const handle = w.enqueue(type(null))
@@ -92,9 +94,9 @@ describe.each(GROUNDS)('a cancel on %s ports', (ground) => {
     expect(await until(handle.cancel('enough'))).toMatchObject({ kind: 'requested' })
     await until(result, 1_000)
     await until(group, 1_000)
-    expect(heard).toHaveLength(1)
-    expect(heard[0]).toBeInstanceOf(CancelledError)
-    expect(heard[0]).toMatchObject({ code: 'CANCELLED', why: 'enough' })
+    expect(reasons).toHaveLength(1)
+    expect(reasons[0]).toBeInstanceOf(CancelledError)
+    expect(reasons[0]).toMatchObject({ code: 'CANCELLED', why: 'enough' })
     end.open()
     await clock.advance(1_000)
     expect(state.runs).toBe(1)
@@ -124,7 +126,7 @@ describe.each(GROUNDS)('a cancel on %s ports', (ground) => {
     expect((await until(w.list())).map(({ status, error }) => [status, error])).toEqual([['dead', 'cancelled']])
   })
 
-  it('of a run that failed before it heard of it is not tried again', async () => {
+  it('of a run that failed before it was notified is not tried again', async () => {
     const fail = gate()
     const begun = gate()
     const state = { runs: 0 }
@@ -134,12 +136,12 @@ describe.each(GROUNDS)('a cancel on %s ports', (ground) => {
         state.runs += 1
         begun.open()
         await fail.promise
-        if (state.runs === 1) throw new Error('before it heard')
+        if (state.runs === 1) throw new Error('before it was notified')
         return ctx.void()
       },
       { retry: { attempts: 5, base: 50, jitter: 0 } },
     )
-    // Nobody hears anything in an inbox, and the run fails long before its next heartbeat.
+    // No notification arrives, and the run fails long before its next heartbeat.
     const options = { work: [flaky], heartbeat: 60_000, visibility: 120_000 } as const
     const { until, another, clock } = world(ground, options, deafInbox)
     const other = another({ autoStart: false, work: [flaky] })
@@ -155,19 +157,19 @@ describe.each(GROUNDS)('a cancel on %s ports', (ground) => {
     expect(state.runs).toBe(1)
   })
 
-  it('of what nobody knows, and of what has ended, says so', async () => {
+  it('of what is unknown, and of what has ended, says so', async () => {
     const add = defineWork('add', (n: number, ctx) => ctx.result(n + 1))
     const { w, until } = world(ground, { work: [add] })
     const handle = w.enqueue(add(1))
     await until(handle.result())
 
-    expect(await until(w.cancel('nobody'))).toEqual({ kind: 'unknown' })
-    expect(await until(handle.cancel('late'))).toMatchObject({ kind: 'ended', status: 'success' })
+    expect(await until(w.cancel('missing'))).toEqual({ kind: 'unknown' })
+    expect(await until(handle.cancel('late'))).toMatchObject({ kind: 'ended', status: 'completed' })
     expect(await until(handle.result())).toBe(2)
     await expect(w.cancel('')).rejects.toMatchObject({ code: 'BAD_OPTION' })
   })
 
-  it('twice is once', async () => {
+  it('has the same effect when it is repeated', async () => {
     const { w, until, events } = world(ground, { autoStart: false, work: [noop] })
     const handle = w.enqueue(noop(null))
     await until(handle.accepted())
@@ -198,7 +200,7 @@ describe.each(GROUNDS)('a cancel on %s ports', (ground) => {
   it.each([
     ['all-success', []],
     ['all-done', ['after']],
-  ] as const)('tells the gates that count it: %s', async (condition, expected) => {
+  ] as const)('notifies the gates that count it: %s', async (condition, expected) => {
     const ran: string[] = []
     const step = defineWork('step', (name: string, ctx) => {
       ran.push(name)
@@ -255,7 +257,7 @@ describe.each(GROUNDS)('a cancel on %s ports', (ground) => {
     end.open()
   })
 
-  it('is heard at the next heartbeat when the inbox is deaf', async () => {
+  it('arrives with the next heartbeat when notifications are lost', async () => {
     const { type, begun, end } = deaf()
     const { w, until, clock } = world(ground, { work: [type] }, deafInbox)
     const handle = w.enqueue(type(null))
@@ -271,7 +273,7 @@ describe.each(GROUNDS)('a cancel on %s ports', (ground) => {
 })
 
 describe.each(PLAIN_GROUNDS)('a cancel on %s ports, which know nothing of it', (ground) => {
-  it('leaves its reason under cancel:<id> while it has not been heard', async () => {
+  it('leaves its reason under cancel:<id> while its worker has not been notified', async () => {
     const { type, begun, end } = deaf()
     const { w, until, ports } = world(ground, { work: [type] }, deafInbox)
     const handle = w.enqueue(type(null))
@@ -294,7 +296,7 @@ describe('a cancel that meets an item on the move', () => {
     const ended: string[] = []
     const made: CancelServices = {
       who: 'me',
-      keep: { successMs: 1, deadMs: 2 },
+      keep: { completedMs: 1, deadMs: 2 },
       read: async () => views.shift(),
       commit: async (settlement) => {
         committed.push(settlement)
@@ -306,28 +308,28 @@ describe('a cancel that meets an item on the move', () => {
   }
   const verbs = ({ effects }: Settlement) => effects.map((effect) => effect.do)
 
-  it('looks again and chooses again, until it stands still', async () => {
+  it('reads and decides again, until the item no longer changes', async () => {
     const { made, committed, ended } = services(
-      [view('pending'), view('running', { holder: 'w1' }), view('pending')],
+      [view('pending'), view('running', { worker: 'w1' }), view('pending')],
       [{ kind: 'stale' }, { kind: 'stale' }, { kind: 'applied', closed: [] }],
     )
 
     expect(await cancelItem(made, 'a', 'why')).toEqual({ kind: 'cancelled' })
     expect(committed.map(verbs)).toEqual([
-      ['park', 'closeGroup', 'tellGate', 'log'],
-      ['cancel', 'log'],
-      ['park', 'closeGroup', 'tellGate', 'log'],
+      ['deadLetter', 'leaveGroup', 'notifyGate', 'log'],
+      ['requestCancel', 'log'],
+      ['deadLetter', 'leaveGroup', 'notifyGate', 'log'],
     ])
     expect(ended).toEqual(['cancelled: why'])
   })
 
-  it('names the holder it has told', async () => {
-    const { made } = services([view('running', { holder: 'w1' })], [{ kind: 'applied', closed: [] }])
-    const answer: CancelAnswer = await cancelItem(made, 'a', '')
+  it('names the holder that it has notified', async () => {
+    const { made } = services([view('running', { worker: 'w1' })], [{ kind: 'applied', closed: [] }])
+    const answer: CancelResult = await cancelItem(made, 'a', '')
     expect(answer).toEqual({ kind: 'requested', holder: 'w1' })
   })
 
-  it('says so when it never stands still, and when the backend fails', async () => {
+  it('rejects when the item never stops changing, and when the backend fails', async () => {
     const always = services(
       Array.from({ length: 60 }, () => view('pending')),
       Array.from({ length: 60 }, () => ({ kind: 'stale' as const })),

@@ -18,7 +18,8 @@ const Order = z.object({
 })
 
 describe.each(GROUNDS)('an input with a schema, on %s ports', (ground) => {
-  it('W25 reaches the handler as what the schema made of it', async () => {
+  // W25
+  it('reaches the handler as what the schema made of it', async () => {
     const charge = defineWork('charge', (order, ctx) => ctx.result(`${order.id} ${order.note} ${order.lines.length}`), {
       input: Order,
     })
@@ -28,7 +29,8 @@ describe.each(GROUNDS)('an input with a schema, on %s ports', (ground) => {
     expect(await until(w.enqueue('charge', { id: 'o-2', lines: [], note: 'x' }).result())).toBe('o-2 x 0')
   })
 
-  it('W25 is refused at enqueue when it is not valid, with every issue and its path, and nothing is written', async () => {
+  // W25
+  it('is refused at enqueue when it is not valid, with every issue and its path, and nothing is written', async () => {
     const seen: unknown[] = []
     const charge = defineWork('charge', (_order, ctx) => ctx.void(), {
       input: Order,
@@ -69,7 +71,8 @@ describe.each(GROUNDS)('an input with a schema, on %s ports', (ground) => {
     expect(await size()).toBe(0)
   })
 
-  it('W25 that is not valid when it runs is poison: the schema has changed since', async () => {
+  // W25
+  it('that is not valid when it runs is poison: the schema has changed since', async () => {
     let calls = 0
     const [before, after] = [z.object({ v: z.number() }), z.object({ v: z.string() })].map((input) =>
       defineWork(
@@ -110,7 +113,7 @@ describe.each(GROUNDS)('an input with a schema, on %s ports', (ground) => {
     expect(events.filter(({ kind }) => kind === 'queued')).toHaveLength(4)
   })
 
-  it('of work that comes next is looked at before anything is queued, however deep it stands', async () => {
+  it('of work that comes next is checked before anything is queued, however deeply it is nested', async () => {
     const child = defineWork('child', (_n, ctx) => ctx.void(), { input: z.number().positive() })
     const later = defineWork('later', (_n, ctx) => ctx.void(), {
       input: z.number().refine(async (n) => n > 0, 'must be positive'),
@@ -166,7 +169,7 @@ describe.each(GROUNDS)('an input with a schema, on %s ports', (ground) => {
     expect(events.filter((event) => event.kind === 'succeeded' && event.type !== DEPENDENCY_TYPE)).toHaveLength(2)
   })
 
-  it('whose schema fails itself is tried again: that says nothing about the input', async () => {
+  it('whose schema throws is tried again: that says nothing about the input', async () => {
     let calls = 0
     const flaky: StandardSchemaV1<string, string> = {
       '~standard': {

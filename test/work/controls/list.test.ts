@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { defineWork, RetryAbort } from '../../../src/index.js'
-import type { Inspect, ItemQuery } from '../../../src/ports/ledger.js'
-import { looksAt, readFilter } from '../../../src/work/controls/list-filter.js'
+import type { Inspect, ItemQuery } from '../../../src/ports/inspect.js'
+import { maxQueries, readFilter } from '../../../src/work/wait/list-items.js'
 import { GROUNDS, gate, world } from '../support.js'
 import { isNativeGround, tapped } from './tapped.js'
 
 const noop = defineWork('noop', (_: null, ctx) => ctx.void())
 
 describe.each(GROUNDS)('list by status, on %s ports', (ground) => {
-  it('finds what has that status, wherever it stands, and nothing else', async () => {
+  it('finds every item with that status, whatever its state, and nothing else', async () => {
     const end = gate()
     const begun = gate()
     const bad = defineWork('bad', (_: null): never => {
@@ -78,6 +78,6 @@ describe('a filter of list', () => {
       'active',
     ])
     expect(readFilter({ tag: 't' }).queries).toEqual([{ tag: 't' }])
-    expect([20, 10_000, 1_000_000].map(looksAt)).toEqual([100, 100, 10_000])
+    expect([20, 10_000, 1_000_000].map(maxQueries)).toEqual([100, 100, 10_000])
   })
 })

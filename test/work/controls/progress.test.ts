@@ -15,7 +15,8 @@ function talker() {
 }
 
 describe.each(GROUNDS)('progress on %s ports', (ground) => {
-  it('W25 is told by the run and read by its handle, in another process', async () => {
+  // W25
+  it('is reported by the run and read by its handle, in another process', async () => {
     const { type, begun, end } = talker()
     const { w, until, another, clock } = world(ground, { autoStart: false, work: [type] })
     another({ work: [type] })
@@ -62,7 +63,7 @@ describe.each(GROUNDS)('progress on %s ports', (ground) => {
     expect(() => handle.watchProgress({ evry: 5 } as never)).toThrow('Did you mean "every"?')
   })
 
-  it('that is too large, or cannot be encoded, is refused where it is told', async () => {
+  it('that is too large, or cannot be encoded, is refused where it is reported', async () => {
     const circle: Record<string, unknown> = {}
     circle['self'] = circle
     const big = defineWork(
@@ -82,7 +83,7 @@ describe.each(GROUNDS)('progress on %s ports', (ground) => {
 })
 
 describe.each(PLAIN_GROUNDS)('progress on %s ports', (ground) => {
-  it('stands under progress:<id>', async () => {
+  it('is stored under progress:<id>', async () => {
     const { type, begun, end } = talker()
     const { w, until, ports, clock } = world(ground, { work: [type] })
     const handle = w.enqueue(type(null))
@@ -95,12 +96,12 @@ describe.each(PLAIN_GROUNDS)('progress on %s ports', (ground) => {
 })
 
 describe('the progress of many runs', () => {
-  it('goes together, once a second, however much they tell', async () => {
+  it('is sent together, once a second, however much they report', async () => {
     const extended: string[][] = []
     const ports = tapped((ledger) => ({
       extend: (held, leaseMs, me) => {
-        const told = held.flatMap(({ progress }) => progress ?? [])
-        if (told.length > 0) extended.push(told)
+        const reported = held.flatMap(({ progress }) => progress ?? [])
+        if (reported.length > 0) extended.push(reported)
         return ledger.extend(held, leaseMs, me)
       },
     }))

@@ -13,7 +13,7 @@ const controlled = defineWork('controlled', async (n, ctx) => ctx.result(n), {
   timeout: 60_000,
 })
 
-/** What the ledger is asked for, from the enqueue of so many to their end. Nobody waits: a waiter looks for itself. */
+/** The calls to the ledger, from the enqueue of so many items to their end. No caller waits: a waiter would poll as well. */
 async function callsFor(works: readonly Work[]): Promise<Record<string, number>> {
   const { ports, calls } = counted()
   const { w, clock, events } = world('native', { work: [plain, controlled], concurrency: 100 }, ports)
@@ -39,7 +39,7 @@ describe('controls that are not used', () => {
     expect(await callsFor([controlled(1)])).toEqual({ commit: 2 })
   })
 
-  it('cost a cancel one look and one commit, and its holder a heartbeat and a look', async () => {
+  it('cost a cancel one read and one commit, and its worker a heartbeat and a read', async () => {
     const { ports, calls } = counted()
     const hang = defineWork('hang', () => new Promise<never>(() => undefined))
     const { w, until, clock, events } = world('native', { work: [hang] }, ports)

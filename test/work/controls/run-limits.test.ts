@@ -1,14 +1,15 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { describe, expect, it } from 'vitest'
 import { DeadlineError, defineWork, priorityDoer, RunTimeoutError, ShutdownDeadlineError } from '../../../src/index.js'
-import type { Claimed, Envelope } from '../../../src/ports/item.js'
-import { checkLate } from '../../../src/work/controls/run-limits.js'
+import type { ClaimedItem, Envelope } from '../../../src/ports/item.js'
+import { checkLate } from '../../../src/work/run/run-limits.js'
 import { GROUNDS, gate, world } from '../support.js'
 
 const ONCE = { retry: { attempts: 1 } } as const
 
 describe.each(GROUNDS)('a run that takes too long, on %s ports', (ground) => {
-  it('W25 fires its signal and counts as a failed attempt, though its handler ignores it', async () => {
+  // W25
+  it('fires its signal and counts as a failed attempt, though its handler ignores it', async () => {
     const reasons: unknown[] = []
     const ends: (() => void)[] = []
     const stuck = defineWork(
@@ -110,7 +111,7 @@ describe.each(GROUNDS)('a deadline that comes while the run goes on, on %s ports
   const slow = (at: { now: () => number; sleep: (ms: number) => Promise<void> }, seen: unknown[]) =>
     defineWork('slow', async (_: null, ctx) => {
       await at.sleep(500)
-      seen.push(ctx.signal.aborted ? ctx.signal.reason : 'not told', ctx.deadline)
+      seen.push(ctx.signal.aborted ? ctx.signal.reason : 'not aborted', ctx.deadline)
       return ctx.result('late')
     })
 
@@ -124,7 +125,8 @@ describe.each(GROUNDS)('a deadline that comes while the run goes on, on %s ports
     expect(seen[0]).toMatchObject({ code: 'DEADLINE', facts: { deadline: seen[1] } })
   })
 
-  it('W25 with strictDeadline expires then and there', async () => {
+  // W25
+  it('with strictDeadline expires then and there', async () => {
     const seen: unknown[] = []
     const type = slow({ now: () => clock.now(), sleep: (ms) => clock.sleep(ms) }, seen)
     const { w, until, clock, events } = world(ground, { work: [type] })
@@ -139,7 +141,7 @@ describe.each(GROUNDS)('a deadline that comes while the run goes on, on %s ports
     await expect(until(handle.result())).rejects.toThrow('deadline exceeded')
   })
 
-  it('a cancel is heard though the signal has fired for the deadline before', async () => {
+  it('a cancel counts though the signal has fired for the deadline before', async () => {
     const begun = gate()
     const deaf = defineWork('deaf', async () => {
       begun.open()
@@ -157,7 +159,8 @@ describe.each(GROUNDS)('a deadline that comes while the run goes on, on %s ports
 })
 
 describe.each(GROUNDS)('the signal of a run, on %s ports', (ground) => {
-  it('W32 fires when a shutdown has waited long enough, and a run that obeys goes back unspent', async () => {
+  // W32
+  it('fires when a shutdown has waited long enough, and a run that obeys goes back unspent', async () => {
     const begun = gate()
     const reasons: unknown[] = []
     const attempts: number[] = []
@@ -188,7 +191,7 @@ describe.each(GROUNDS)('the signal of a run, on %s ports', (ground) => {
 })
 
 describe('a run that blocked the event loop, so that no timer could fire', () => {
-  const item = (over: Partial<Envelope>): Claimed => ({
+  const item = (over: Partial<Envelope>): ClaimedItem => ({
     lease: { id: 'a', queue: 'default', token: 't', fence: 1, until: 0 },
     envelope: { id: 'a', type: 't', groupId: 'g', input: '', queueAt: 0, startAt: 0, attempt: 1, priority: 0, ...over },
     lapses: 0,
@@ -212,16 +215,16 @@ describe('a run that blocked the event loop, so that no timer could fire', () =>
   })
 })
 
-function thrownBy(act: () => void): unknown {
+function thrownBy(call: () => void): unknown {
   try {
-    act()
+    call()
   } catch (error) {
     return error
   }
   return undefined
 }
 
-/** A schema that answers when told to: at once for as long as it is not. */
+/** A schema that answers immediately, or, once it `isSlow`, when the test says so. */
 function slowSchema() {
   const answer = gate()
   const asked = gate()
@@ -298,7 +301,7 @@ describe.each(GROUNDS)('a schema that does not answer, on %s ports', (ground) =>
     state.isSlow = true
     await until(asked.promise)
 
-    // Where a beginning is written down, this one was not: then it ends at once.
+    // Where the backend records a start, it has not recorded this one, so the item ends immediately.
     expect(['requested', 'cancelled']).toContain((await until(handle.cancel('enough'))).kind)
     await until(result, 1_000)
     answer.open()

@@ -18,14 +18,14 @@ describe.each(GROUNDS)('tags on %s ports', (ground) => {
     expect(await tagged('a')).toEqual([own.id])
     expect(await tagged('nightly')).toEqual([byType.id, byInput.id].toSorted())
     expect(await tagged('tenant:x')).toEqual([byInput.id])
-    expect(await tagged('nobody')).toEqual([])
+    expect(await tagged('missing')).toEqual([])
     expect((await until(w.list({ tag: 'b', type: 'typed', status: 'pending' }))).map(({ tags }) => tags)).toEqual([
       ['a', 'b'],
     ])
     expect(await until(w.list({ tag: 'b', type: 'computed' }))).toEqual([])
   })
 
-  it('that are no words are refused, and so is a filter that nobody knows', async () => {
+  it('that are not strings are refused, and so is an unknown filter', async () => {
     const typed = defineWork('typed', (_: null, ctx) => ctx.void())
     const { w } = world(ground, { work: [typed], autoStart: false })
 

@@ -1,5 +1,5 @@
+import { ownedBy, ownPorts } from '../../../src/ports/find-ledger.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
-import { own, ownedBy } from '../../../src/ports/native.js'
 import type { Ports } from '../../../src/ports/ports.js'
 import type { Ground } from '../support.js'
 
@@ -11,11 +11,11 @@ export function tapped(
   return (ports) => {
     const found = ownedBy(ports, [])
     if (!('open' in found)) return plain(ports)
-    // Objects of their own, since a capability belongs to the very objects that carry it.
+    // New objects, since a capability belongs to the very objects that carry it.
     const store = { ...ports.store }
     const pubsub = { ...ports.pubsub }
     const queue = { ...ports.queue }
-    own({
+    ownPorts({
       queues: new Map([[queue, found.queues.get(ports.queue) ?? 'default']]),
       pubsub,
       store,
@@ -28,7 +28,7 @@ export function tapped(
   }
 }
 
-/** Nothing is ever heard in an inbox: what is left are heartbeats, claims and polls. */
+/** Drops every notification: only heartbeats, claims and polls are left. */
 export const deafInbox = tapped(
   () => ({ onInbox: () => () => undefined }),
   (ports) => ({ ...ports, pubsub: { publish: () => undefined, subscribe: () => () => undefined } }),
@@ -38,7 +38,7 @@ export const deafInbox = tapped(
 export function counted(): { readonly ports: (ports: Ports) => Ports; readonly calls: Map<string, number> } {
   const calls = new Map<string, number>()
   const ports = tapped((ledger) => {
-    const verbs = ['claim', 'begin', 'extend', 'commit', 'read', 'groups', 'watch', 'paused'] as const
+    const verbs = ['claim', 'markStarted', 'extend', 'commit', 'read', 'groups', 'watch', 'paused'] as const
     return Object.fromEntries(
       verbs.flatMap((verb) => {
         const call = ledger[verb] as ((...args: unknown[]) => unknown) | undefined

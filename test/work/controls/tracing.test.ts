@@ -32,7 +32,8 @@ describe.each(GROUNDS)('spans on %s ports, with an SDK', (ground) => {
     context.disable()
   })
 
-  it('W25 go from the request to the enqueue, to the run in another process, to its children', async () => {
+  // W25
+  it('go from the request to the enqueue, to the run in another process, to its children', async () => {
     const child = defineWork('child', (_: null, ctx) => ctx.result('c'))
     const parent = defineWork('parent', async (_: null, ctx) => {
       tracer.startSpan('inside the handler').end()
@@ -68,7 +69,7 @@ describe.each(GROUNDS)('spans on %s ports, with an SDK', (ground) => {
     expect(named('enqueue child')).toEqual([])
   })
 
-  it('have one run for every attempt, and say what each came to', async () => {
+  it('have one run for every attempt, with the outcome of each', async () => {
     const flaky = defineWork(
       'flaky',
       (_: null, ctx) => {
@@ -132,7 +133,7 @@ describe.each(GROUNDS)('a trace on %s ports, without an SDK', (ground) => {
     expect(logged).toEqual([W3C, W3C])
   })
 
-  it('is the parent of a run that a tracer of its own records, and a hook that throws keeps nothing from being enqueued', async () => {
+  it('is the parent of a run that another tracer records, and a hook that throws keeps nothing from being enqueued', async () => {
     exporter.reset()
     const noop = defineWork('noop', (_: null, ctx) => ctx.void())
     const { w, until, another, errors } = world(ground, {
@@ -155,7 +156,7 @@ describe.each(GROUNDS)('a trace on %s ports, without an SDK', (ground) => {
 })
 
 describe('what is not sampled', () => {
-  it('carries its context all the same, so that nobody further down begins a trace of his own', async () => {
+  it('carries its context all the same, so no child starts another trace', async () => {
     const off = new BasicTracerProvider({ sampler: new AlwaysOffSampler() }).getTracer('off')
     const seen: unknown[] = []
     const noop = defineWork('noop', (_: null, ctx) => ctx.void())

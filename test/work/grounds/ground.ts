@@ -4,7 +4,7 @@ import type { FakeClock } from '../../../src/testing/fake-clock.js'
 /** A backend with no data yet, and the clock that it and the systems on it live by. */
 export interface OpenedGround {
   readonly backend: Backend
-  /** Its `resting` must tell of calls that the server has not answered. */
+  /** Its `resting` must count calls that the server has not answered. */
   readonly clock: FakeClock
   close(): Promise<void>
 }

@@ -7,7 +7,7 @@ declare module 'vitest' {
   }
 }
 
-/** One private server for all files of the run; each world has a schema of its own. */
+/** One private server for all files of the run; each world has its own schema. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await startPostgres({ settings: { fsync: 'off', max_connections: 200 } })
   project.provide('postgresUrl', server.url)

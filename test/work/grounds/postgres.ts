@@ -5,7 +5,7 @@ import type { RealGround } from './ground.js'
 
 let schemas: Schemas | undefined
 
-/** A schema on the private server of the run, on a clock that stands still while the server is being asked. */
+/** A schema on the private server of the run, on a clock that stops during calls to the server. */
 export const ground: RealGround = {
   open() {
     schemas ??= Schemas.at(inject('postgresUrl'))

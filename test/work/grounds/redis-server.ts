@@ -7,7 +7,7 @@ declare module 'vitest' {
   }
 }
 
-/** One private server for all files of the run; each world has a namespace of its own. */
+/** One private server for all files of the run; each world has its own namespace. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await startRedis()
   project.provide('redisUrl', server.url)

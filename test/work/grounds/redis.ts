@@ -5,7 +5,7 @@ import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { watchedClient } from '../../backends/redis/watched-client.js'
 import type { RealGround } from './ground.js'
 
-/** A namespace on the private server of the run, on a clock that stands still while the server is being asked. */
+/** A namespace on the private server of the run, on a clock that stops during calls to the server. */
 export const ground: RealGround = {
   open() {
     const watched = watchedClient(inject('redisUrl'))

@@ -25,7 +25,8 @@ describe('a cron expression', () => {
     })
   })
 
-  it('S118 W24 knows Sunday as 7, ranges up to it, and `a/b` as from a on', () => {
+  // S118 W24
+  it('knows Sunday as 7, ranges up to it, and `a/b` as from a on', () => {
     expect(parseCron('0 0 * * 7').dow).toEqual(new Set([0]))
     expect(parseCron('0 0 * * 5-7').dow).toEqual(new Set([0, 5, 6]))
     expect(parseCron('0 0 * * FRI-SUN').dow).toEqual(new Set([0, 5, 6]))
@@ -48,7 +49,8 @@ describe('a cron expression', () => {
     expect(parseCron(nickname)).toEqual(parseCron(spelt))
   })
 
-  it('S117 says how many fields it expected', () => {
+  // S117
+  it('says how many fields it expected', () => {
     expect(() => parseCron('* * * *')).toThrow('cron: expected 5 fields, got 4 in "* * * *"')
     expect(() => parseCron('')).toThrow('cron: expected 5 fields, got 0 in ""')
     expect(() => parseCron('0 0 0 * * *')).toThrow('cron: expected 5 fields, got 6')
@@ -91,7 +93,8 @@ describe('a cron expression', () => {
     '@',
     '@toString',
     '@__proto__',
-  ])('S117 S118 W24 refuses %s', (expr) => {
+    // S117 S118 W24
+  ])('refuses %s', (expr) => {
     expect(() => parseCron(expr)).toThrow(/^cron: /)
     expect(() => nextAfter(expr, 0)).toThrow(/^cron: /)
   })
@@ -100,19 +103,22 @@ describe('a cron expression', () => {
 describe('the next match', () => {
   const utc = (text: string) => Date.parse(text)
 
-  it('S117 is the start of a minute, strictly after', () => {
+  // S117
+  it('is the start of a minute, strictly after', () => {
     expect(nextAfter('* * * * *', utc('2026-06-13T10:00:30Z'))).toBe(utc('2026-06-13T10:01:00Z'))
     expect(nextAfter('* * * * *', utc('2026-06-13T10:00:00Z'))).toBe(utc('2026-06-13T10:01:00Z'))
     expect(nextAfter('* * * * *', utc('2026-06-13T10:00:59.999Z'))).toBe(utc('2026-06-13T10:01:00Z'))
     expect(nextAfter('* * * * *', utc('2026-06-13T10:00:00Z') - 1)).toBe(utc('2026-06-13T10:00:00Z'))
   })
 
-  it('S117 is reckoned in local time', () => {
+  // S117
+  it('is reckoned in local time', () => {
     const from = new Date(2026, 5, 13, 10, 7)
     expect(nextAfter('*/15 * * * *', from.getTime())).toBe(new Date(2026, 5, 13, 10, 15).getTime())
   })
 
-  it('S117 S118 is found up to eight years ahead, and does not take long to be missed', () => {
+  // S117 S118
+  it('is found up to eight years ahead, and does not take long to be missed', () => {
     expect(nextAfter('0 0 30 2 *', utc('2026-01-01T00:00:00Z'), 'UTC')).toBeUndefined()
     expect(nextAfter('0 0 29 2 *', utc('2026-03-01T00:00:00Z'), 'UTC')).toBe(utc('2028-02-29T00:00:00Z'))
     expect(nextAfter('0 0 29 2 *', utc('2096-02-29T00:00:00Z'), 'UTC')).toBe(utc('2104-02-29T00:00:00Z'))

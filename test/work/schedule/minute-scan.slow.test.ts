@@ -25,7 +25,7 @@ const SPANS = [
   daysAround('Antarctica/Casey', '2010-03-04T15:00:00Z'),
 ]
 
-/** The rules of the documentation, by looking at every minute. */
+/** The rules of the documentation, by checking every minute. */
 function scan(expr: string, { from, walls }: (typeof SPANS)[number]): number[] {
   const cron = parseCron(expr)
   const [minute, hour] = expr.split(' ')
@@ -75,7 +75,8 @@ const days = (min: number, max: number) => fc.oneof({ weight: 4, arbitrary: fc.c
 const expressions = fc.tuple(field(0, 59), hours, days(1, 31), days(1, 12), days(0, 7)).map((all) => all.join(' '))
 
 describe('any cron expression, in days when clocks change', () => {
-  it('W24 matches when a look at every minute says so', () => {
+  // W24
+  it('matches when a scan of every minute does', () => {
     fc.assert(
       fc.property(
         expressions,

@@ -1,13 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  createWork,
-  defineWork,
-  type ScheduleConfig,
-  type Store,
-  schedule,
-  stop,
-  type WorkEvent,
-} from '../../../src/index.js'
+import { createWork, defineWork, type ScheduleConfig, schedule, stop, type WorkEvent } from '../../../src/index.js'
+import type { Store } from '../../../src/ports/ports.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { GROUNDS, gate, isOnMemory, PLAIN_GROUNDS, world } from '../support.js'
 
@@ -23,7 +16,7 @@ const noop = defineWork('noop', (_: unknown, ctx) => ctx.void())
 const times = (all: readonly number[]) => all.map((at) => new Date(at).toISOString().slice(11, 19))
 const queuedIds = (events: readonly WorkEvent[]) => events.flatMap((e) => (e.kind === 'queued' ? [e.id] : []))
 
-/** The next full hour of this clock, so that minutes can be told. */
+/** The next full hour of this clock, so that a test can name minutes. */
 async function fullHour(clock: FakeClock): Promise<number> {
   await clock.advance(HOUR - (clock.now() % HOUR))
   return clock.now()
@@ -57,7 +50,8 @@ describe.each(GROUNDS)('a schedule on %s ports', (ground) => {
     expect(events.filter((e) => e.kind === 'succeeded')).toHaveLength(4)
   })
 
-  it('W12 keeps the id of what was built, and derives it from name and time', async () => {
+  // W12
+  it('keeps the id of what was built, and derives it from name and time', async () => {
     const { w, clock, events, every } = open()
     const from = await fullHour(clock)
     const built: string[] = []
@@ -76,7 +70,7 @@ describe.each(GROUNDS)('a schedule on %s ports', (ground) => {
     expect(queuedIds(events)).toEqual(built)
   })
 
-  it('gives the work its options, and an id of its own is kept', async () => {
+  it('gives the work its options, and keeps its own id', async () => {
     const { w, clock, events, every } = open()
     await fullHour(clock)
     const ready = noop('built before')
@@ -90,7 +84,8 @@ describe.each(GROUNDS)('a schedule on %s ports', (ground) => {
     expect(events.some((e) => e.kind === 'succeeded')).toBe(true)
   })
 
-  it('S119 fires when `next` says so, in ms or as a Date, at most once a second', async () => {
+  // S119
+  it('fires when `next` says so, in ms or as a Date, at most once a second', async () => {
     const { w, clock } = open()
     const fired = { ms: 0, date: 0 }
     w.schedule({
@@ -135,7 +130,8 @@ describe.each(GROUNDS)('a schedule on %s ports', (ground) => {
     expect([asked, fired]).toEqual([4, 3])
   })
 
-  it('S120 W12 two systems with a `next` fire once each time', async () => {
+  // S120 W12
+  it('two systems with a `next` fire once each time', async () => {
     const { w, clock, another, events } = open()
     const fires: string[] = []
     const config = (who: string): ScheduleConfig => ({
@@ -155,7 +151,8 @@ describe.each(GROUNDS)('a schedule on %s ports', (ground) => {
     expect(new Set(queuedIds(events)).size).toBe(fires.length)
   })
 
-  it('S120 W12 a `run` that throws is reported, and the next occurrence fires', async () => {
+  // S120 W12
+  it('a `run` that throws is reported, and the next occurrence fires', async () => {
     const { w, clock, errors, fires, every } = open()
     await fullHour(clock)
     let calls = 0
@@ -176,7 +173,8 @@ describe.each(GROUNDS)('a schedule on %s ports', (ground) => {
     expect(errors.map(({ error, phase }) => [String(error), phase])).toEqual([['Error: no work today', 'queue']])
   })
 
-  it('W12 a `next` that throws is reported and asked again, for the same occurrence', async () => {
+  // W12
+  it('a `next` that throws is reported and asked again, for the same occurrence', async () => {
     const { w, clock, errors } = open()
     let asked = 0
     let fired = 0
@@ -208,7 +206,8 @@ describe.each(GROUNDS)('a schedule on %s ports', (ground) => {
     expect(errors.every(({ phase }) => phase === 'queue')).toBe(true)
   })
 
-  it('W12 the next occurrence does not wait for a `run` that takes long, whose work comes when it is done', async () => {
+  // W12
+  it('the next occurrence does not wait for a `run` that takes long, whose work comes when it is done', async () => {
     const { w, clock, events, every } = open()
     await fullHour(clock)
     const hold = gate()
@@ -242,7 +241,8 @@ describe.each(GROUNDS)('a schedule on %s ports', (ground) => {
     expect(events.filter((e) => e.kind === 'succeeded')).toHaveLength(8)
   })
 
-  it('W12 an instance that dies after its claim costs no occurrence', async () => {
+  // W12
+  it('an instance that dies after its claim costs no occurrence', async () => {
     const { w, clock, ports, fires, events, every } = open()
     const at = (await fullHour(clock)) + 30 * MINUTE
     w.schedule(every(30))
@@ -362,8 +362,8 @@ describe.each(GROUNDS)('a schedule on %s ports', (ground) => {
   })
 })
 
-describe.runIf(isOnMemory).each(GROUNDS)('the record of a schedule on %s ports', (ground) => {
-  it('stands under its name, with its rule and its next time', async () => {
+describe.runIf(isOnMemory).each(PLAIN_GROUNDS)('the record of a schedule on %s ports', (ground) => {
+  it('is stored under its name, with its rule and its next time', async () => {
     const { w, clock, mem } = world(ground, { ...SLOW, work: [noop] })
     const from = await fullHour(clock)
     w.schedule({ name: 'every', cron: ' */15  * * * *', tz: 'UTC', run: () => undefined })
@@ -378,7 +378,7 @@ describe.runIf(isOnMemory).each(GROUNDS)('the record of a schedule on %s ports',
 })
 
 describe.each(PLAIN_GROUNDS)('a schedule on %s ports that has nothing to do', (ground) => {
-  it('calls nobody', async () => {
+  it('makes no calls to the store', async () => {
     const calls: string[] = []
     const { w, clock } = world(ground, { ...SLOW, work: [noop], autoStart: false }, (ports) => ({
       ...ports,
@@ -393,7 +393,8 @@ describe.each(PLAIN_GROUNDS)('a schedule on %s ports that has nothing to do', (g
     expect(calls).toEqual([])
   })
 
-  it('W12 whose process dies between enqueue and record fires no second item', async () => {
+  // W12
+  it('whose process dies between enqueue and record fires no second item', async () => {
     const { w, clock, another, ports, events } = world(ground, { ...SLOW, work: [noop] })
     const from = await fullHour(clock)
     let isCut = false
@@ -432,7 +433,7 @@ describe.each(PLAIN_GROUNDS)('a schedule on %s ports that has nothing to do', (g
   })
 })
 
-/** The answer of a store that a dead process will never hear. */
+/** The answer of a store that a dead process will never receive. */
 const silence = () => new Promise<never>(() => undefined)
 
 function counted(store: Store, calls: string[]): Store {
@@ -450,7 +451,8 @@ describe('a schedule that cannot be', () => {
   const w = createWork({ autoStart: false, clock: new FakeClock() })
   const run = () => undefined
 
-  it('S119 is refused at once: neither cron nor next, or both', () => {
+  // S119
+  it('is refused immediately: neither cron nor next, or both', () => {
     expect(() => w.schedule({ name: 'x', run })).toThrow('schedule "x": provide either "cron" or "next"')
     expect(() => w.schedule({ name: 'x', cron: '@daily', next: (n) => n, run })).toThrow(/either "cron" or "next"/)
   })

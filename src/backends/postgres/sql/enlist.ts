@@ -5,11 +5,11 @@ import { BY_KEY } from './plan-settings.js'
  * enlist: what a transaction of the user writes. One text in, one text out: such a library may know no arrays.
  *
  * The user decides when this commits, and what is locked here stays locked until then. So it only adds rows that did not exist,
- * and takes no lock that a claim, a heartbeat or a commit could wait for. An id that two transactions bring at once is the
+ * and takes no lock that a claim, a heartbeat or a commit could wait for. An id that two transactions add at the same time is the
  * exception, as it has to be: the later one waits to see whether the earlier one commits.
- * - The item is inserted as ever. What is left of an older one of its id, kept long enough, stays until it is counted (fold_shares).
+ * - The item is inserted as usual. What is left of an older one of its id, kept long enough, stays until it is counted (fold_shares).
  * - Its place in its group is a share, which the next commit that moves the group adds to the row (fold_shares).
- * - A gate is inserted with all its members waiting, whether or not they have ended. The note makes claims look (look_at_gates).
+ * - A gate is inserted with all its members waiting, whether or not they have ended. The note makes claims check it (check_gates).
  *
  * REPLY  a JSON text as that of commit_batch: kinds, of which there are a (applied) and r (repeated)
  */
@@ -34,8 +34,8 @@ ${INSERT_PUSHED}          from json_to_recordset(v_all->'roots') as ${PUSHED_ROW
         returning id
   )
   select coalesce(array_agg(id), '{}') into v_new from pushed;
-  -- As in without_finished: the insert comes first, and what it should not have brought goes again.
-  select array_agg(f.id) into v_there from {schema}.finished f where f.id = any(v_new) and f.gone_at > v_now;
+  -- As in without_ended: the insert comes first, and what it should not have brought goes again.
+  select array_agg(f.id) into v_there from {schema}.ended_item f where f.id = any(v_new) and f.keep_until > v_now;
   if v_there is not null then
     delete from {schema}.item where id = any(v_there);
     v_new := array(select x from unnest(v_new) x where x <> all(v_there));
@@ -50,11 +50,11 @@ ${INSERT_PUSHED}          from json_to_recordset(v_all->'roots') as ${PUSHED_ROW
   on conflict do nothing;
   if v_all->'gates' is not null then
     with opened as (
-      insert into {schema}.gate (key, holds, need, "left", "of")
-      select distinct on (g.key collate "C") g.key, g.holds, g.need,
+      insert into {schema}.gate (key, held_id, need, remaining, condition)
+      select distinct on (g.key collate "C") g.key, g.held_id, g.need,
              (select count(distinct m.id) from json_to_recordset(v_all->'gates') o(s int, key text, members json)
-               cross join lateral json_array_elements_text(o.members) m(id) where o.key = g.key and v_ok[o.s]), g."of"
-        from json_to_recordset(v_all->'gates') g(s int, key text, holds text, need int, "of" text)
+               cross join lateral json_array_elements_text(o.members) m(id) where o.key = g.key and v_ok[o.s]), g.condition
+        from json_to_recordset(v_all->'gates') g(s int, key text, held_id text, need int, condition text)
        where v_ok[g.s]
        order by g.key collate "C", g.s
       on conflict (key) do nothing
@@ -66,8 +66,8 @@ ${INSERT_PUSHED}          from json_to_recordset(v_all->'roots') as ${PUSHED_ROW
        cross join lateral json_array_elements_text(g.members) m(id)
        where g.key = any(v_opened) and v_ok[g.s];
   end if;
-  -- The gates of this transaction, and such as hold what came with it, though they came before.
-  insert into {schema}.gate_look (gate)
+  -- The gates of this transaction, and older gates that hold what came with it.
+  insert into {schema}.gate_check (gate)
     select distinct p.hold_key from json_to_recordset(v_all->'roots') p(s int, hold_by text, hold_key text)
      where v_ok[p.s] and p.hold_by = 'gate'
     union select unnest(v_opened);
@@ -75,7 +75,7 @@ ${INSERT_PUSHED}          from json_to_recordset(v_all->'roots') as ${PUSHED_ROW
     select json_agg(json_build_array(r.value->0, v_now + (r.value->>1)::bigint)) into v_ready
       from json_array_elements(v_all->'ready') r;
     if v_ready is not null then
-      perform {schema}.tell(v_ready, null, null);
+      perform {schema}.send_notifications(v_ready, null, null);
     end if;
   end if;
   return json_build_object('kinds', (select string_agg(case when x.ok then 'a' else 'r' end, '' order by x.s)

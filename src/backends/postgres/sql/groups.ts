@@ -1,6 +1,6 @@
 import { BY_KEY } from './plan-settings.js'
 
-/** Gives the groups that live on these roots (an array of ids) rows of their own, in which the roots count. */
+/** Gives the groups that live on these roots (an array of ids) their own rows, in which the roots count. */
 export const rowsForRoots = (
   ids: string,
 ): string => `insert into {schema}.item_group (id, open, final, version, watchers)
@@ -8,11 +8,11 @@ export const rowsForRoots = (
         from {schema}.item i where i.id = any(${ids}) order by i.id on conflict (id) do nothing`
 
 export const FOLD_SHARES = `
--- fold_shares: what users' transactions have added to these groups is added to their rows. The items of that name stand still. By
+-- fold_shares: what users' transactions have added to these groups is added to their rows. The items of that name are locked. By
 -- group_share_group and primary keys.
 --
 -- A transaction of the user writes a share instead of the row of a group, which others would then wait for. The sum
--- is not needed before a commit moves the group, a reader asks for it (read_groups adds what is left here), or an inbox wants to hear of its close.
+-- is not needed before a commit moves the group, a reader asks for it (read_groups adds what is left here), or an inbox wants to be notified of its close.
 create function {schema}.fold_shares(p_groups text[], p_now bigint) returns void language plpgsql
 ${BY_KEY}
 as {body}
@@ -21,7 +21,7 @@ declare
   v_items  text[];
   v_by     int[];
   v_watch  text[];
-  v_alone  text[];
+  v_single  text[];
 begin
   with taken as (
     delete from {schema}.group_share where no = any(array(
@@ -32,27 +32,27 @@ begin
   if v_groups is null then
     return;
   end if;
-  -- An id stands in one of the two tables. The transaction that pushed it again could not remove what was left of it here.
-  delete from {schema}.finished f where f.id = any(v_items) and exists (select from {schema}.item i where i.id = f.id);
-  delete from {schema}.item_group where id = any(v_groups) and gone_at <= p_now;
-  select array_agg(i.id) into v_alone from {schema}.item i where i.id = any(v_groups) and i.is_alone;
-  if v_alone is not null then
-    ${rowsForRoots('v_alone')};
-    update {schema}.item set is_alone = false where id = any(v_alone);
+  -- An id is in one of the two tables. The transaction that pushed it again could not remove the old row here.
+  delete from {schema}.ended_item f where f.id = any(v_items) and exists (select from {schema}.item i where i.id = f.id);
+  delete from {schema}.item_group where id = any(v_groups) and keep_until <= p_now;
+  select array_agg(i.id) into v_single from {schema}.item i where i.id = any(v_groups) and i.is_single;
+  if v_single is not null then
+    ${rowsForRoots('v_single')};
+    update {schema}.item set is_single = false where id = any(v_single);
   end if;
   with ended as (
-    update {schema}.finished f set is_alone = false, group_value = null
-     where f.is_alone and f.id = any(v_groups) and f.gone_at > p_now
+    update {schema}.ended_item f set is_single = false, group_value = null
+     where f.is_single and f.id = any(v_groups) and f.keep_until > p_now
     returning f.id
   )
-  insert into {schema}.item_group (id, open, value, final, version, gone_at)
-    select f.id, 0, f.group_value, f.group_final, f.group_version, f.gone_at from {schema}.finished f
+  insert into {schema}.item_group (id, open, value, final, version, keep_until)
+    select f.id, 0, f.group_value, f.group_final, f.group_version, f.keep_until from {schema}.ended_item f
      where f.id in (select id from ended) order by f.id on conflict (id) do nothing;
   insert into {schema}.item_group as t (id, open, final, version, watchers)
     select x.g, sum(x.by)::int, false, 0, array_agg(distinct x.watch) filter (where x.watch is not null)
       from unnest(v_groups, v_by, v_watch) x(g, by, watch) group by x.g having sum(x.by) > 0 order by x.g collate "C"
   on conflict (id) do update set
-    open = t.open + excluded.open, gone_at = null,
+    open = t.open + excluded.open, keep_until = null,
     watchers = case when excluded.watchers is null then t.watchers else t.watchers || excluded.watchers end;
 end {body};
 `

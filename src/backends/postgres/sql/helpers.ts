@@ -7,10 +7,10 @@ create function {schema}.at(p_now bigint) returns bigint language sql volatile a
   select coalesce(p_now, (extract(epoch from clock_timestamp()) * 1000)::bigint)
 {body};
 
--- tell: what a step makes known, on one channel, when its transaction commits. One notification, unless it is too long for one:
+-- send_notifications: on one channel, when the transaction commits. One notification, unless it is too long for one:
 -- PostgreSQL carries 8000 bytes.
 --   r  [queue, due or null]: work is ready, or will be     i  [inbox, item]: it ended     g  [inbox, group]: it closed
-create function {schema}.tell(p_ready json, p_ids json, p_groups json) returns void language plpgsql as {body}
+create function {schema}.send_notifications(p_ready json, p_ids json, p_groups json) returns void language plpgsql as {body}
 declare
   v_channel text := 'millrace_' || md5('{schema_text}');
   v_payload text := json_strip_nulls(json_build_object('r', p_ready, 'i', p_ids, 'g', p_groups))::text;
@@ -38,9 +38,9 @@ end {body};
 
 -- with_attempt: a history and one more, the last hundred at most. An entry has its field names and values, fifty characters at least:
 -- a short history is not counted.
-create function {schema}.with_attempt(p_history text, p_was text) returns text language plpgsql immutable as {body}
+create function {schema}.with_attempt(p_attempts text, p_was text) returns text language plpgsql immutable as {body}
 declare
-  v_all text := p_history || ',' || p_was;
+  v_all text := p_attempts || ',' || p_was;
 begin
   if length(v_all) < 5000 then
     return v_all;
@@ -51,8 +51,8 @@ begin
            where e.n > e.made - 100);
 end {body};
 
--- sweep: remove for good what has been kept long enough, at most so many of each kind. Waits for nobody.
--- By finished_gone, item_group_gone.
+-- sweep: remove for good what has been kept long enough, at most so many of each kind. Waits for no lock.
+-- By ended_item_keep_until, item_group_keep_until.
 create function {schema}.sweep(p_now bigint, p_max int) returns int language plpgsql
 ${IN_ORDER}
 as {body}
@@ -60,31 +60,31 @@ declare
   v_tagged  text[];
   v_removed int := 0;
 begin
-  if exists (select from {schema}.finished where gone_at <= p_now) then
-    with gone as (
-      delete from {schema}.finished where id = any(array(
-        select f.id from {schema}.finished f where f.gone_at <= p_now order by f.gone_at limit p_max for update skip locked))
-      returning id, rest
+  if exists (select from {schema}.ended_item where keep_until <= p_now) then
+    with ended as (
+      delete from {schema}.ended_item where id = any(array(
+        select f.id from {schema}.ended_item f where f.keep_until <= p_now order by f.keep_until limit p_max for update skip locked))
+      returning id, envelope_rest
     )
-    select array_agg(id) filter (where rest is not null), count(*) into v_tagged, v_removed from gone;
+    select array_agg(id) filter (where envelope_rest is not null), count(*) into v_tagged, v_removed from ended;
     if v_tagged is not null then
       -- Not those of an item that a user's transaction has pushed under the same id since.
       delete from {schema}.item_tag t where t.id = any(v_tagged)
         and not exists (select from {schema}.item i where i.id = t.id);
     end if;
   end if;
-  if exists (select from {schema}.item_group where gone_at <= p_now) then
+  if exists (select from {schema}.item_group where keep_until <= p_now) then
     delete from {schema}.item_group where id = any(array(
-      select g.id from {schema}.item_group g where g.gone_at <= p_now order by g.gone_at limit p_max for update skip locked));
+      select g.id from {schema}.item_group g where g.keep_until <= p_now order by g.keep_until limit p_max for update skip locked));
   end if;
   return v_removed;
 end {body};
 
--- home_of: the number of a queue and type, made if it is new. A transaction of its own: numbers are never taken back.
-create function {schema}.home_of(p_queue text, p_type text) returns int[] language plpgsql as {body}
+-- queue_type_of: the number of a queue and type, made if it is new. Called in a separate transaction: numbers are never taken back.
+create function {schema}.queue_type_of(p_queue text, p_type text) returns int[] language plpgsql as {body}
 declare
   v_queue int;
-  v_home  int;
+  v_queue_type  int;
 begin
   select no into v_queue from {schema}.queue where name = p_queue;
   if v_queue is null then
@@ -92,12 +92,12 @@ begin
       returning no into v_queue;
   end if;
   if p_type is not null then
-    select no into v_home from {schema}.home where queue = v_queue and type = p_type;
-    if v_home is null then
-      insert into {schema}.home (queue, type) values (v_queue, p_type)
-        on conflict (queue, type) do update set type = excluded.type returning no into v_home;
+    select no into v_queue_type from {schema}.queue_type where queue = v_queue and type = p_type;
+    if v_queue_type is null then
+      insert into {schema}.queue_type (queue, type) values (v_queue, p_type)
+        on conflict (queue, type) do update set type = excluded.type returning no into v_queue_type;
     end if;
   end if;
-  return array[v_queue, v_home];
+  return array[v_queue, v_queue_type];
 end {body};
 `

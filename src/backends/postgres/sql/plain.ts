@@ -18,11 +18,11 @@ begin
   )
   select min(due_at) into v_due from pushed;
   if v_due is not null then
-    perform {schema}.tell(json_build_array(json_build_array(p_name, v_due)), null, null);
+    perform {schema}.send_notifications(json_build_array(json_build_array(p_name, v_due)), null, null);
   end if;
 end {body};
 
--- pop_messages: free lapsed leases (message_leased), promote what is due (message_later), lease what is visible
+-- pop_messages: free lapsed leases (message_leased), promote what is due (message_delayed), lease what is visible
 -- (message_ready).
 create function {schema}.pop_messages(p_now bigint, p_queue int, p_max int, p_lease bigint, p_token text, p_step int)
 returns table (body text, token text, deliveries int) language plpgsql
@@ -52,7 +52,7 @@ begin
     select l.body, l.token, l.deliveries from leased l order by l.place;
 end {body};
 
--- take_messages: bodies that came past the ledger leave their queue, to become items. By message_ready, message_later.
+-- take_messages: bodies that came past the ledger leave their queue, to become items. By message_ready, message_delayed.
 create function {schema}.take_messages(p_now bigint, p_queue int, p_max int)
 returns table (body text, priority float8) language plpgsql
 ${IN_ORDER}

@@ -6,11 +6,12 @@
 export const BY_KEY = 'set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set jit = off'
 
 /**
- * For functions that wait for locks. A user's transaction may hold a row for as long as it likes; who waited for that with it would keep
- * a connection, and the locks that it has taken so far, until heartbeats find neither. After this time the server gives up with 55P03;
- * longer than its `deadlock_timeout` (1 s), so that a deadlock is still known as one, and repeated by the driver.
+ * For functions that wait for locks while they hold others. Heartbeats pass over the rows that they hold, so this is how long a lease may go
+ * without one, for each lock that is waited for. It is enough for other commits, and little even of a short lease; a user's
+ * transaction may hold a row for as long as it likes. After this time the server gives up with 55P03, and the client waits without
+ * holding anything. A deadlock ends the same way, because the server looks for one only after `deadlock_timeout` (1 s).
  */
-export const WAITS_FOR_LOCKS = `${BY_KEY} set lock_timeout = '2s'`
+export const WAITS_FOR_LOCKS = `${BY_KEY} set lock_timeout = '250ms'`
 
 /**
  * The same for functions that take the first so many in the order of an index. Where the planner expects few rows it would rather

@@ -1,4 +1,4 @@
-import { FINISHED_VIEW, ITEM_VIEW, withNow } from '../view.js'
+import { ENDED_VIEW, ITEM_VIEW, withNow } from '../read.js'
 import { BY_KEY } from './plan-settings.js'
 
 /**
@@ -6,23 +6,23 @@ import { BY_KEY } from './plan-settings.js'
  * so when they are large.
  */
 export const READ = `
--- read_items: by the primary keys of item and finished. One JSON text each.
+-- read_items: by the primary keys of item and ended_item. One JSON text each.
 create function {schema}.read_items(p_ids text[], p_now bigint) returns setof text language sql stable
 ${BY_KEY}
 as {body}
   ${withNow(
     `select row_to_json(x)::text from (
-     select ${ITEM_VIEW} from {schema}.item i join {schema}.home h on h.no = i.home join {schema}.queue q on q.no = h.queue
+     select ${ITEM_VIEW} from {schema}.item i join {schema}.queue_type h on h.no = i.queue_type join {schema}.queue q on q.no = h.queue
       where i.id = any(p_ids)
      union all
-     select ${FINISHED_VIEW} from {schema}.finished f join {schema}.home h on h.no = f.home
-       join {schema}.queue q on q.no = h.queue where f.id = any(p_ids) and f.gone_at > {now}
+     select ${ENDED_VIEW} from {schema}.ended_item f join {schema}.queue_type h on h.no = f.queue_type
+       join {schema}.queue q on q.no = h.queue where f.id = any(p_ids) and f.keep_until > {now}
    ) x`,
     'p_now',
   )}
 {body};
 
--- read_groups: by primary keys and group_share_group. A root alone in its group is the group. What users' transactions have added,
+-- read_groups: by primary keys and group_share_group. A root that is the only member is the group. What users' transactions have added,
 -- and no commit has counted yet, counts.
 create function {schema}.read_groups(p_ids text[], p_now bigint)
 returns table (id text, open int, value text, final boolean, version int) language sql stable
@@ -31,10 +31,10 @@ as {body}
   ${withNow(
     `with known as materialized (
      select g.id, g.open, g.value, g.final, g.version from {schema}.item_group g
-      where g.id = any(p_ids) and (g.gone_at is null or g.gone_at > {now})
-     union all select i.id, 1, null, false, 0 from {schema}.item i where i.is_alone and i.id = any(p_ids)
-     union all select f.id, 0, f.group_value, f.group_final, f.group_version from {schema}.finished f
-      where f.is_alone and f.id = any(p_ids) and f.gone_at > {now}
+      where g.id = any(p_ids) and (g.keep_until is null or g.keep_until > {now})
+     union all select i.id, 1, null, false, 0 from {schema}.item i where i.is_single and i.id = any(p_ids)
+     union all select f.id, 0, f.group_value, f.group_final, f.group_version from {schema}.ended_item f
+      where f.is_single and f.id = any(p_ids) and f.keep_until > {now}
    ), added as materialized (
      select s.group_id, sum(s.by)::int as by from {schema}.group_share s where s.group_id = any(p_ids)
       group by s.group_id having sum(s.by) > 0

@@ -2,18 +2,18 @@
  * Tables and indexes, version 1.
  *
  * An item that has not ended is one row of `item`, small and hot, so that its indexes stay in memory and vacuum is quick; when
- * it ends the row moves to `finished`, where it stays until `gone_at`. An id stands in exactly one of the two. Ids compare by
+ * it ends the row moves to `ended_item`, where it stays until `keep_until`. An id is in exactly one of the two. Ids compare by
  * bytes (collate "C"): the order in which rows are locked must not depend on a locale.
  *
- * Names of queues, and pairs of queue and type ("homes"), are kept once and stand in rows as numbers: rows and indexes are
- * narrower for it, and one index by home answers for type, queue, and both.
+ * Names of queues, and pairs of queue and type, are kept once and are numbers in rows: rows and indexes are
+ * narrower for it, and one index by queue_type answers for type, queue, and both.
  */
 export const SCHEMA = `
 create table {schema}.queue (
   no   int generated always as identity primary key,
   name text collate "C" not null unique
 );
-create table {schema}.home (
+create table {schema}.queue_type (
   no    int generated always as identity primary key,
   queue int not null references {schema}.queue,
   type  text collate "C" not null,
@@ -23,16 +23,16 @@ create table {schema}.home (
 -- state  0 ready: due, and claimed in the order of item_ready
 --        1 later: scheduled, retrying or held; due_at is null if only its hold can free it
 --        2 running: leased
---        3 aside: a claim met it while its queue or type was paused; it keeps its due time, and with it its place
+--        3 on hold: a claim met it while its queue or type was paused; it keeps its due time, and with it its place
 create table {schema}.item (
   id          text collate "C" primary key,
   seq         bigint   not null,              -- arrival: the batch, and the place in it
   queue       int      not null,
-  home        int      not null,
+  queue_type        int      not null,
   priority    float8   not null,
   attempt     int      not null,
   state       smallint not null,
-  is_alone    boolean  not null,              -- a root alone in its group, which needs no row in item_group
+  is_single    boolean  not null,              -- a root that is the only member of its group, which needs no row in item_group
   fence       int      not null default 0,
   lapses      int      not null default 0,
   crashes     int      not null default 0,
@@ -46,10 +46,10 @@ create table {schema}.item (
   running     boolean  not null default false, -- what the last heartbeat of its lease said; a lapse is a crash only then
   input       text     not null,
   group_id    text collate "C",               -- null: its own id
-  rest        text,                           -- what else the envelope holds, as JSON
+  envelope_rest        text,                           -- what else the envelope holds, as JSON
   token       text,
   worker      text,
-  settled_by  text,                           -- the token that settled it last: a repeated commit is known by it
+  settled_token  text,                           -- the token that settled it last: a repeated commit is known by it
   waiter      text,
   hold_by     text,
   hold_key    text,
@@ -57,29 +57,29 @@ create table {schema}.item (
   cancelled   text,
   progress    text,
   fingerprint text,                           -- of its last failure
-  history     text                            -- its last attempts: JSON objects, with commas between
+  attempts     text                            -- its last attempts: JSON objects, with commas between
 ) with (
   -- Every item leaves two dead rows here, however small the table is: a share of it says nothing.
   autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0
 );
 create index item_ready  on {schema}.item (queue, priority desc, due_at, seq) where state = 0;
 -- The same of each type: what there is room for is found without stepping over what there is none for.
-create index item_typed  on {schema}.item (home, priority desc, due_at, seq) where state = 0;
+create index item_typed  on {schema}.item (queue_type, priority desc, due_at, seq) where state = 0;
 create index item_expiring on {schema}.item (queue, deadline, seq) where state = 0 and deadline is not null;
-create index item_later  on {schema}.item (queue, due_at) where state = 1 and due_at is not null;
+create index item_delayed  on {schema}.item (queue, due_at) where state = 1 and due_at is not null;
 create index item_leased on {schema}.item (queue, lease_until) where state = 2;
-create index item_aside  on {schema}.item (hold_key, seq) where state = 3;
-create index item_list   on {schema}.item (home, state, seq);
+create index item_held  on {schema}.item (hold_key, seq) where state = 3;
+create index item_list   on {schema}.item (queue_type, state, seq);
 create index item_failed on {schema}.item (fingerprint, seq) where fingerprint is not null;
 -- Of those in the group of another; a root is found by its id.
 create index item_grouped on {schema}.item (group_id, seq) where group_id is not null;
 create sequence {schema}.arrival;
 
 -- state  5 completed, 6 dead, 7 cancelled
-create table {schema}.finished (
+create table {schema}.ended_item (
   id          text collate "C" primary key,
   seq         bigint   not null,              -- in the order of ends; from the same numbers as arrivals
-  home        int      not null,
+  queue_type        int      not null,
   state       smallint not null,
   priority    float8   not null,
   attempt     int      not null,
@@ -90,28 +90,28 @@ create table {schema}.finished (
   start_at    float8   not null,
   run_at      bigint,
   end_at      bigint   not null,
-  gone_at     bigint   not null,
-  -- A root that ended alone in its group carries the group's value.
-  is_alone      boolean not null,
+  keep_until     bigint   not null,
+  -- A root that ended as the only member of its group carries the group's value.
+  is_single      boolean not null,
   group_final   boolean not null,
   group_version int     not null,
   group_value   text,
   group_id    text collate "C",
   input       text,                           -- only of what may be driven again
-  rest        text,
-  settled_by  text,
+  envelope_rest        text,
+  settled_token  text,
   ending      text     not null,
   class       text,
   outcome     text,                           -- result or error
   progress    text,
   fingerprint text,
-  history     text
+  attempts     text
 );
-create index finished_gone   on {schema}.finished (gone_at);
-create index finished_list   on {schema}.finished (home, state, seq);
-create index finished_class  on {schema}.finished (class, seq) where class is not null;
-create index finished_failed on {schema}.finished (fingerprint, seq) where fingerprint is not null;
-create index finished_grouped on {schema}.finished (group_id, seq) where group_id is not null;
+create index ended_item_keep_until   on {schema}.ended_item (keep_until);
+create index ended_item_list   on {schema}.ended_item (queue_type, state, seq);
+create index ended_item_class  on {schema}.ended_item (class, seq) where class is not null;
+create index ended_item_failed on {schema}.ended_item (fingerprint, seq) where fingerprint is not null;
+create index ended_item_grouped on {schema}.ended_item (group_id, seq) where group_id is not null;
 
 -- Only of items that have tags. seq is that of the arrival.
 create table {schema}.item_tag (
@@ -134,21 +134,21 @@ create table {schema}.item_group (
   open     int     not null,
   final    boolean not null,
   version  int     not null,
-  gone_at  bigint,                            -- once it has closed: kept as long as the item that closed it
+  keep_until  bigint,                            -- once it has closed: kept as long as the item that closed it
   value    text,
   watchers text[]
 );
-create index item_group_gone on {schema}.item_group (gone_at) where gone_at is not null;
+create index item_group_keep_until on {schema}.item_group (keep_until) where keep_until is not null;
 
 create table {schema}.gate (
   key    text collate "C" primary key,
-  holds  text collate "C" not null,
+  held_id  text collate "C" not null,
   need   int  not null,
-  "left" int  not null,                       -- members that have not ended
-  "of"   text not null
+  remaining int  not null,                       -- members that have not ended
+  condition   text not null
 );
-create index gate_holds on {schema}.gate (holds);
--- A member that its gate still waits for. The row goes when the gate is told, so that nobody is counted twice.
+create index gate_held_id on {schema}.gate (held_id);
+-- A member that its gate still waits for. The row is deleted when the gate is notified, so no member counts twice.
 create table {schema}.gate_member (
   member text collate "C" not null,
   gate   text collate "C" not null,
@@ -157,14 +157,14 @@ create table {schema}.gate_member (
 create index gate_member_gate on {schema}.gate_member (gate);
 
 -- What a transaction of the user leaves to us, since it may only add rows: everything else would be locked until it commits.
--- A gate that has to be looked at: members may have ended without seeing it. Claims look (look_at_gates).
-create table {schema}.gate_look (
+-- A gate that has to be checked: members may have ended without seeing it. Claims check it (check_gates).
+create table {schema}.gate_check (
   no    bigint generated always as identity primary key,
   gate  text collate "C" not null,
   at    bigint not null default 0,            -- not before then
   tries int    not null default 0
 );
-create index gate_look_at on {schema}.gate_look (at, no);
+create index gate_check_at on {schema}.gate_check (at, no);
 -- An item that counts in a group, but not yet in the row of that group. Commits add it there (fold_shares).
 create table {schema}.group_share (
   no       bigint generated always as identity primary key,
@@ -177,15 +177,18 @@ create index group_share_group on {schema}.group_share (group_id);
 
 create table {schema}.pause (
   key     text collate "C" primary key,       -- queue:name or type:name
-  is_over boolean not null                    -- resumed, but not everything that stands aside has its place back
+  is_resumed boolean not null                    -- resumed, but not everything on hold has its place back
 );
 create table {schema}.schedule (name text collate "C" primary key, spec text not null, next_at bigint not null);
-create table {schema}.audit_log (
+create table {schema}.action_log (
   no bigint generated always as identity primary key,
   at bigint not null, who text not null, why text not null, what text not null
 );
-create index audit_log_at on {schema}.audit_log (at);
-create table {schema}.worker (id text collate "C" primary key, told text not null, seen_at bigint not null);
+create index action_log_at on {schema}.action_log (at);
+-- passed_over  tokens of running leases that its last heartbeats could not extend, because a transaction held the row
+create table {schema}.worker (
+  id text collate "C" primary key, record text not null, seen_at bigint not null, passed_over text[] not null default '{}'
+);
 
 -- The plain ports: bodies on queues, keys with expiry, and what was given up.
 -- state  0 visible, 1 delayed, 2 leased
@@ -202,7 +205,7 @@ create table {schema}.message (
   body        text     not null
 );
 create index message_ready  on {schema}.message (queue, priority desc, due_at, no) where state = 0;
-create index message_later  on {schema}.message (queue, due_at) where state = 1;
+create index message_delayed  on {schema}.message (queue, due_at) where state = 1;
 create index message_leased on {schema}.message (queue, lease_until) where state = 2;
 create unique index message_token  on {schema}.message (token) where token is not null;
 create unique index message_dedupe on {schema}.message (queue, dedupe_key) where dedupe_key is not null;
@@ -214,13 +217,13 @@ create index dead_letter_at on {schema}.dead_letter (at);
 create table {schema}.store (key text collate "C" primary key, value text not null, expires_at bigint);
 create index store_expires on {schema}.store (expires_at) where expires_at is not null;
 
--- Fillers: rows of no home, which nothing ever finds. PostgreSQL plans by the size that vacuum saw last. A queue is often empty
+-- Fillers: rows of no queue and type, which nothing ever finds. PostgreSQL plans by the size that vacuum saw last. A queue is often empty
 -- then, and the plan for an empty table is to read it whole for every row of the other side; when the work comes, that is
 -- quadratic until statistics are made anew. With these, the tables are never small.
-insert into {schema}.item (id, seq, queue, home, priority, attempt, state, is_alone, queue_at, start_at, input)
+insert into {schema}.item (id, seq, queue, queue_type, priority, attempt, state, is_single, queue_at, start_at, input)
   select E'\\x01filler ' || n, 0, 0, 0, 0, 0, 9, false, 0, 0, '' from generate_series(1, 5000) n;
-insert into {schema}.finished (id, seq, home, state, priority, attempt, fence, lapses, crashes, queue_at, start_at, end_at, gone_at,
-                               is_alone, group_final, group_version, ending)
+insert into {schema}.ended_item (id, seq, queue_type, state, priority, attempt, fence, lapses, crashes, queue_at, start_at, end_at, keep_until,
+                               is_single, group_final, group_version, ending)
   select E'\\x01filler ' || n, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 9223372036854775807, false, false, 0, 'done'
     from generate_series(1, 5000) n;
 insert into {schema}.item_group (id, open, final, version)

@@ -1,8 +1,8 @@
--- cards.lua: how many stand in lists, by the sizes of these. promote.lua goes before.
+-- cards.lua: counts items by the sizes of their lists. Runs after promote.lua.
 --
 -- ARGV  now, words (letters of the lists), trait ('' or t:tag, c:class, f:fingerprint), queue and type ('' or with '=' before it;
---       only without a trait), before and after ('' or epoch ms: only of what
---       ended earlier, or not earlier; and then words are those of ended ones)
+--       only without a trait), before and after ('' or epoch ms: count only items that
+--       ended before, or not before, that time; the words are then those of ended items)
 -- REPLY number
 local words, trait, before_at, after_at = ARGV[2], ARGV[3], tonumber(ARGV[6]), tonumber(ARGV[7])
 local function score_of(at) return string.format('%.0f', math.ceil(at) * PLACES) end

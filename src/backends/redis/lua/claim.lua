@@ -1,20 +1,20 @@
--- claim.lua: bring back lapsed leases and due items, then lease what is ready.
+-- claim.lua: reclaims lapsed leases, promotes due items, then leases ready items.
 --
 -- ARGV  now, token (each lease has it with its number in the reply, from 0), lease (ms), worker,
---       step (how many lapsed, due, expired or foreign ones are looked at most),
+--       step (the most lapsed, due, expired or plain entries that one call handles),
 --       how many rooms ('': any type, and no limit but that of the queue), and for each: max, how many types, types...;
 --       and queue, max, how many expired ones at most (with rooms) for each queue in order
--- REPLY now, more, next due or false, expired ones are left, how many were removed, unreadable {queue, body...},
+-- REPLY now, more, next due or false, whether expired entries are left, how many items were removed, unreadable {queue, body...},
 --       types of the runs that were cut off {...}, items...
 --       item: id, queue, body, head or false, type, group or false, attempt, startAt, queueAt, redrives, fence, lapses, crashes,
 --       deliveries, met, cancel reason
 local token, lease, worker, step = ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
--- So many lists that others have emptied are cleared away by one call.
+-- The most empty lists that one call clears away.
 local MAX_CLEARED = 50
 local until_at = now + lease
 local more, next_due, unreadable = 0, false, {}
 
--- By type, what is left of the room that names it; nil: any type has room.
+-- By type: how much of its room is left; nil: any type has room.
 local rooms, types = nil, {}
 local first_queue = 7
 if ARGV[6] ~= '' then
@@ -30,8 +30,8 @@ if ARGV[6] ~= '' then
   end
 end
 
--- The server takes NaN and Infinity for JSON. A set that is asked to sort by one raises in the midst of the batch, and nobody else
--- could read the body, so it is none of ours.
+-- The server reads NaN and Infinity as JSON. Sorting by one raises in the middle of the script, and other readers reject the body,
+-- so such a body counts as unreadable.
 local function is_sound(value)
   if type(value) == 'number' then return value == value and value ~= math.huge and value ~= -math.huge end
   if type(value) ~= 'table' then return true end
@@ -41,13 +41,13 @@ local function is_sound(value)
   return true
 end
 
--- As envelope.ts has it: what is beyond the limit is left out.
+-- The limit of envelope.ts: further tags are left out.
 local MOST_TAGS = 32
 
--- An envelope as text, in two: without its input, and the input as it was written there, as JSON. So whoever lists the item does not
--- read its input. nil where the text is written in a way that this does not know: then it stays whole.
+-- Splits the text of an envelope in two: the envelope without its input, and the input as it was written, as JSON. A list of items
+-- then reads no inputs. Returns nil for a text in an unexpected form: it stays whole.
 local function split_envelope(body)
-  -- Escapes as two letters each: every quote that is left begins or ends a text, and can be looked for as it is.
+  -- Escapes become two letters each: every quote that is left begins or ends a text.
   local plain = string.gsub(body, '\\.', '__')
   local depth, at, key, from, to = 0, 1, nil, nil, nil
   local found = string.find(plain, '["{}%[%]]')
@@ -77,14 +77,14 @@ local function split_envelope(body)
   return before .. after, string.sub(body, from, to)
 end
 
--- Whatever was pushed as text becomes an item if it is an envelope; otherwise it is reported, and gone.
+-- A message that was pushed as text becomes an item if it is an envelope; otherwise it is removed and reported.
 local function adopt(queue, max)
-  if call('EXISTS', MPRIORITIES .. queue, MLATER .. queue, MLEASES .. queue) == 0 then return end
+  if call('EXISTS', MESSAGE_PRIORITIES .. queue, MESSAGE_DELAYED .. queue, MESSAGE_LEASES .. queue) == 0 then return end
   free_messages(queue, max)
   local taken = take_messages(queue, max)
   if #taken == max then more = 1 end
   for _, no in ipairs(taken) do
-    local m, body = load_message(no), call('HGET', TEXTS, no)
+    local m, body = load_message(no), call('HGET', MESSAGE_BODIES, no)
     drop_message(no, m)
     local is_json, e = pcall(cjson.decode, body)
     local is_envelope = is_json and type(e) == 'table' and type(e.id) == 'string' and type(e.type) == 'string' and
@@ -106,7 +106,7 @@ local function adopt(queue, max)
       local priority = type(e.priority) == 'number' and e.priority or m[2]
       local head, input = split_envelope(body)
       records[e.id] = { 'p', queue, e.type, e.groupId ~= e.id and e.groupId or false, priority, m[3], next_seq(), false, extra, head }
-      put(BODIES, e.id, input or body)
+      put(INPUTS, e.id, input or body)
     end
   end
 end
@@ -117,7 +117,7 @@ if free_resumed(step) then more = 1 end
 for i = first_queue, #ARGV, 3 do
   local queue = ARGV[i]
   if reclaim(queue, step) then more = 1 end
-  -- No fewer than asked for, so that one call can hand out that many.
+  -- At least as many as the caller wants, so that one call can hand out that many.
   if promote(queue, math.max(step, tonumber(ARGV[i + 1]))) then more = 1 end
   adopt(queue, step)
 end
@@ -128,7 +128,7 @@ local items, ids = {}, {}
 local function hand_out(id, r, queue)
   local m = more_of(r)
   r[STATE] = 'r'
-  -- A lease is worth nothing for another item, of the same claim neither.
+  -- Each item has its own token, also within one claim.
   m.tk, m.un, m.wk, m.ra, m.hb, m.hk = token .. '.' .. #items, until_at, worker, now, nil, nil
   m.fe, m.dl = (m.fe or 0) + 1, (m.dl or 0) + 1
   local met = false
@@ -140,15 +140,15 @@ local function hand_out(id, r, queue)
   }
 end
 
--- ── the ready items of a queue, type by type: what has no room is never walked past, however much of it there is ──
+-- ── the ready items of a queue, type by type: a type without room is never scanned ──
 
 local cleared = 0
 -- The ready sets that items were taken out of, each with its lane and priority.
 local used = {}
 
--- The next item of a lane (one type of a queue), in `member`, `due` and `priority`. False: there is none, or too many lists that
--- others have emptied stand before it.
-local function look(lane)
+-- The next item of a lane (one type of a queue), in `member`, `due` and `priority`. False: there is none, or too many
+-- empty lists come before it.
+local function advance(lane)
   lane.member = false
   while true do
     local page, i = lane.page, lane.i
@@ -159,18 +159,18 @@ local function look(lane)
     if #page == 2 * lane.step then
       lane.from = lane.from + lane.step
     else
-      local found = call('ZRANGE', PRIORITIES .. lane.home, lane.rank, lane.rank, 'WITHSCORES')
+      local found = call('ZRANGE', PRIORITIES .. lane.queue_type, lane.rank, lane.rank, 'WITHSCORES')
       if not found[1] then return false end
       lane.name, lane.priority, lane.from = found[1], -tonumber(found[2]), 0
-      lane.key = READY .. found[1] .. ':' .. lane.home
+      lane.key = READY .. found[1] .. ':' .. lane.queue_type
     end
-    -- What is taken leaves its set when the script ends: until then every place stays what it is.
+    -- Taken items leave their set when the script ends: until then every rank stays the same.
     lane.page, lane.i = call('ZRANGE', lane.key, lane.from, lane.from + lane.step - 1, 'WITHSCORES'), 1
     if lane.from == 0 then
       if #lane.page > 0 then
         lane.rank = lane.rank + 1
       else
-        call('ZREM', PRIORITIES .. lane.home, lane.name)
+        call('ZREM', PRIORITIES .. lane.queue_type, lane.name)
         cleared = cleared + 1
         if cleared >= MAX_CLEARED then return false end
       end
@@ -182,17 +182,17 @@ local function lanes_of(queue, wanted)
   local kinds, lanes = types, {}
   if not rooms then
     kinds = {}
-    local waiting = 'w' .. home_of(queue, '')
+    local waiting = 'w' .. queue_type_of(queue, '')
     for _, field in ipairs(call('HKEYS', COUNTS)) do
       if string.sub(field, 1, #waiting) == waiting then kinds[#kinds + 1] = string.sub(field, #waiting + 1) end
     end
   end
-  -- Where many types wait, little of each is needed.
+  -- With many types, few items of each are needed.
   local some = math.max(2, math.ceil(2 * wanted / math.max(1, #kinds)))
   for _, kind in ipairs(kinds) do
     local pause = paused('queue:' .. queue) and 'queue:' .. queue or paused('type:' .. kind) and 'type:' .. kind
-    local lane = { home = home_of(queue, kind), room = rooms and rooms[kind], pause = pause, rank = 0, step = some, page = {}, i = 1 }
-    if look(lane) then lanes[#lanes + 1] = lane end
+    local lane = { queue_type = queue_type_of(queue, kind), room = rooms and rooms[kind], pause = pause, rank = 0, step = some, page = {}, i = 1 }
+    if advance(lane) then lanes[#lanes + 1] = lane end
   end
   return lanes
 end
@@ -217,7 +217,7 @@ local function sink(heap, i)
   heap[i] = lane
 end
 
--- The lane whose next item comes first of all that have room. Those without fall out: what they hold is for another claim.
+-- The lane whose next item comes first of all that have room. Lanes without room drop out: their items are for another claim.
 local function first_of(heap)
   while heap[1] do
     local lane = heap[1]
@@ -233,10 +233,10 @@ local function expired_of(queue, most)
   return call('ZRANGEBYSCORE', EXPIRING .. queue, '-inf', '(' .. string.format('%.17g', now), 'LIMIT', 0, most)
 end
 
--- Queues that may hold more expired items than their share let out.
+-- Queues that may hold more expired items than their share allowed.
 local piled = {}
 
--- What has expired needs no room: who claims it ends it. What is paused is set aside. Yields how many were handed out.
+-- An expired item needs no room: the worker that claims it ends it. Paused items are held. Returns how many were handed out.
 local function serve_expired(queue, share)
   local members = expired_of(queue, share)
   if #members == 0 then return 0 end
@@ -255,13 +255,13 @@ local function serve_expired(queue, share)
         m.hb, m.hk = 'pause', pause
         more = 1
       else
-        local home = home_of(queue, r[TYPE])
-        used[READY .. r[PRIORITY] .. ':' .. home] = { home, tostring(r[PRIORITY]) }
+        local queue_type = queue_type_of(queue, r[TYPE])
+        used[READY .. r[PRIORITY] .. ':' .. queue_type] = { queue_type, tostring(r[PRIORITY]) }
         hand_out(id, r, queue)
         served = served + 1
       end
     else
-      -- It is not what its place says it is: the place goes.
+      -- The record disagrees with this entry: remove the entry.
       remove(EXPIRING .. queue, members[i])
       more = 1
     end
@@ -271,7 +271,7 @@ local function serve_expired(queue, share)
   return served
 end
 
--- Leases up to so many items of a queue. What is paused is set aside on the way, and takes no room.
+-- Leases up to `wanted` items of a queue. Paused items are held on the way, and take no room.
 local function serve(queue, wanted)
   local lanes, passed, heap = lanes_of(queue, wanted), 0, {}
   for i, one in ipairs(lanes) do heap[i] = one end
@@ -284,7 +284,7 @@ local function serve(queue, wanted)
       local id = string.sub(lane.member, 13)
       names[#names + 1] = id
       chosen[#chosen + 1] = { id, lane.key, lane.member, lane }
-      used[lane.key] = { lane.home, lane.name }
+      used[lane.key] = { lane.queue_type, lane.name }
       if lane.pause then
         passed = passed + 1
       else
@@ -292,7 +292,7 @@ local function serve(queue, wanted)
         if lane.room then lane.room.left = lane.room.left - 1 end
       end
       lane.i = lane.i + 2
-      if look(lane) then sink(heap, 1) end
+      if advance(lane) then sink(heap, 1) end
       lane = first_of(heap)
     end
     fetch(names)
@@ -310,7 +310,7 @@ local function serve(queue, wanted)
           hand_out(id, r, queue)
         end
       else
-        -- It is not what its place says it is: the place goes.
+        -- The record disagrees with this entry: remove the entry.
         remove(key, member)
         if from.pause then
           passed = passed - 1
@@ -334,18 +334,18 @@ for i = first_queue, #ARGV, 3 do
   if wanted > served then
     serve(queue, wanted - served)
   elseif served > 0 then
-    -- Nothing else of this queue is looked at.
+    -- The rest of this queue was not searched.
     more = 1
   end
-  local first = call('ZRANGE', LATER .. queue, 0, 0, 'WITHSCORES')
+  local first = call('ZRANGE', DELAYED .. queue, 0, 0, 'WITHSCORES')
   if first[2] then
     local due = tonumber(first[2])
     if due <= now then more = 1 elseif not next_due or due < next_due then next_due = due end
   end
 end
 
-local bodies = many(BODIES, ids)
-for i = 1, #items do items[i][3] = bodies[i] end
+local inputs = many(INPUTS, ids)
+for i = 1, #items do items[i][3] = inputs[i] end
 settle_groups()
 settle_records()
 for _, queue in ipairs(piled) do

@@ -1,27 +1,28 @@
--- commit.lua: apply a batch of settlements, each whole or not at all, each behind its guard.
+-- commit.lua: applies a batch of settlements, each completely or not at all, each behind its guard.
 --
 -- ARGV  now
---       count, ids       the items that the batch speaks of: loaded in one call
+--       count, ids       the items that the batch names: loaded in one call
 --       count, groups    likewise
 --       settlements      each: guard, id, argument, the number of words that follow, and those words
---         guards         lease id token · absent id '' · status id letters · fire name at · none '' ''
+--         guards         lease id token · absent id '' · status id letters · schedule name at · none '' ''
 --         conditions     first of the words: expect group version · ended id
---         effects        push id queue delay holdBy holdKey group type priority attempt waiter deadline worker token lease head body tags tag...
---                        attempt id fingerprint endedAt class text · retryAt id attempt delay · release id delay holdBy holdKey
---                        finish id ending keep result · park id ending keep class error fingerprint · reopen id delay · erase id
---                        move group by keep · contribute group value final · openGate key holds need of count member...
---                        tellGate key member ok · notify inbox count id... · schedule name nextAt spec · cancel id reason
+--         effects        enqueue id queue delay holdBy holdKey group type priority attempt waiter deadline worker token lease head body tags tag...
+--                        attempt id fingerprint endedAt class text · retry id attempt delay · release id delay holdBy holdKey
+--                        complete id ending keep result · deadLetter id ending keep class error fingerprint
+--                        redrive id delay · delete id
+--                        move group by keep · setGroupValue group value final · openGate key heldId need condition count member...
+--                        notifyGate key member completed · notify inbox count id... · schedule name nextAt spec · requestCancel id reason
 --                        pause key · resume key queue · log text
---       '' stands for "none"; a result, which may be empty, has a '=' before it; a delay of '' never ends by itself, nor does
---       a group whose keep is 'never'.
--- REPLY kinds, closed, conflicts, expired ones are left, how many were removed
+--       '' means "none"; a result, which may be empty, has a '=' before it; a delay of '' never ends by itself; a group
+--       whose keep is 'never' is kept forever.
+-- REPLY kinds, closed, conflicts, whether expired entries are left, how many items were removed
 --       kinds      one letter for each settlement: a applied, r repeated, s stale, c conflict
 --       closed     settlement (from 1), group, value or false, watched (1 or 0), ...
 --       conflicts  settlement, group, value or false, final (1 or 0), version, ...
 --
--- A script runs alone, so a guard that holds goes on holding. Group counts are compared with 0 when the whole batch has moved
--- them. Everything is read before anything is written.
-local SCHEDULES, LOG = prefix .. ':schedules', prefix .. ':log'
+-- Scripts run one at a time, so a guard stays true while its settlement is applied. Group counts are compared with 0 once the whole
+-- batch has changed them. Everything is read before anything is written.
+local SCHEDULES, LOG = prefix .. ':schedules', prefix .. ':action-log'
 local MAX_LOG, MAX_ATTEMPTS = 1000, 100
 local at = 1
 
@@ -56,13 +57,13 @@ local function due_after(delay)
   return delay ~= '' and now + tonumber(delay) or false
 end
 
-function effects.push()
+function effects.enqueue()
   local id, queue, delay, hold_by, hold_key = word(), word(), word(), word(), word()
   local group, kind, priority, attempt, waiter, deadline = word(), word(), tonumber(word()), word(), word(), tonumber(word())
   local worker, token, lease, head, body = word(), word(), word(), word(), word()
   local tags = words()
   if item(id) then
-    -- There already: it holds its group open, or has done so. Counted again it would keep the group open for ever.
+    -- The item exists: it was counted in its group before. Counted twice, it would keep the group open forever.
     move_group(group, -1)
     return
   end
@@ -77,18 +78,18 @@ function effects.push()
   end
   if hold_by ~= '' and not (due and due <= now) then
     m.hb, m.hk = hold_by, hold_key
-    if hold_by == 'gate' then stirred[#stirred + 1] = hold_key end
+    if hold_by == 'gate' then undecided[#undecided + 1] = hold_key end
   end
   local state = 'p'
   if worker ~= '' then
     state = 'r'
     m.wk, m.tk, m.un, m.fe, m.dl, m.ra = worker, token, now + tonumber(lease), 1, 1, now
   else
-    nudge(queue, due)
+    notify_ready(queue, due)
   end
   local more = next(m) ~= nil and m
   records[id] = { state, queue, kind, group ~= id and group or false, priority, due, next_seq(), false, more, head }
-  put(BODIES, id, body)
+  put(INPUTS, id, body)
 end
 
 function effects.attempt()
@@ -103,7 +104,7 @@ function effects.attempt()
   if made > 0 then
     local known = fields[ATTEMPTS] and fields[ATTEMPTS][id] or call('HGET', ATTEMPTS, id)
     if known then
-      -- One that is deferred for ever must not grow for ever: the oldest line goes.
+      -- An item that is deferred forever must not grow forever: the oldest line goes.
       if made >= MAX_ATTEMPTS then known = string.sub(known, string.find(known, '\n', 1, true) + 1) end
       text = known .. '\n' .. text
     end
@@ -112,9 +113,9 @@ function effects.attempt()
   put(ATTEMPTS, id, text)
 end
 
--- Pending again. Without a new due time it keeps its place.
+-- Makes an item pending again. Without a new due time it keeps its place.
 local function give_back(id, r, due)
-  -- Who gives back what stands in no set any more, or runs without a lease, makes it whole again.
+  -- Repairs an item that is in no set, or runs without a lease.
   refile(id)
   local m = more_of(r)
   r[STATE] = 'p'
@@ -124,24 +125,24 @@ local function give_back(id, r, due)
   return m
 end
 
-function effects.retryAt()
+function effects.retry()
   local id, attempt, delay = word(), tonumber(word()), word()
   local r = item(id)
-  if not r or r[STATE] == 's' or r[STATE] == 'd' then return end
+  if not r or r[STATE] == 'c' or r[STATE] == 'd' then return end
   local m = give_back(id, r, due_after(delay))
   m.at, m.sa, m.dl = attempt, r[DUE] or nil, nil
-  nudge(r[QUEUE], r[DUE])
+  notify_ready(r[QUEUE], r[DUE])
 end
 
 function effects.release()
   local id, delay, hold_by, hold_key = word(), word(), word(), word()
   local r = item(id)
-  if not r or r[STATE] == 's' or r[STATE] == 'd' then return end
+  if not r or r[STATE] == 'c' or r[STATE] == 'd' then return end
   local due
   if delay == 'never' then due = false elseif delay ~= '' then due = now + tonumber(delay) end
   local m = give_back(id, r, due)
   if hold_by ~= '' and not (due and due <= now) then m.hb, m.hk = hold_by, hold_key end
-  if not (m.hb and not r[DUE]) then nudge(r[QUEUE], r[DUE]) end
+  if not (m.hb and not r[DUE]) then notify_ready(r[QUEUE], r[DUE]) end
 end
 
 local function end_item(id, state, ending, keep)
@@ -155,23 +156,23 @@ local function end_item(id, state, ending, keep)
   m.tk, m.un, m.wk, m.rn, m.hb, m.hk, m.ca, m.cl = nil, nil, nil, nil, nil, nil, nil, nil
   settlement.ended = settlement.ended or {}
   settlement.ended[r[GROUP] or id] = m.ku
-  if m.wt then tell(m.wt, id) end
+  if m.wt then notify_item(m.wt, id) end
   if m.ws then
     for _, inbox in ipairs(m.ws) do
-      if inbox ~= m.wt then tell(inbox, id) end
+      if inbox ~= m.wt then notify_item(inbox, id) end
     end
     m.ws = nil
   end
-  tell_gates_over(id, state == 's')
+  notify_gates_over(id, state == 'c')
   return m
 end
 
-function effects.finish()
+function effects.complete()
   local id, ending, keep, result = word(), word(), word(), word()
-  if end_item(id, 's', ending, keep) and result ~= '' then put(RESULTS, id, string.sub(result, 2)) end
+  if end_item(id, 'c', ending, keep) and result ~= '' then put(RESULTS, id, string.sub(result, 2)) end
 end
 
-function effects.park()
+function effects.deadLetter()
   local id, ending, keep, class, text, fingerprint = word(), word(), word(), word(), word(), word()
   local m = end_item(id, 'd', ending, keep)
   if not m then return end
@@ -181,8 +182,8 @@ function effects.park()
   put(RESULTS, id, false)
 end
 
--- As if it had arrived now, for the first time; only its history, its fence and who settled it last go on.
-function effects.reopen()
+-- As if it had arrived now, for the first time; only its attempts, its fence and its last settling token are kept.
+function effects.redrive()
   local id, delay = word(), word()
   local r = item(id)
   if not r then return end
@@ -196,10 +197,10 @@ function effects.reopen()
   put(RESULTS, id, false)
   put(ERRORS, id, false)
   put(PROGRESS, id, false)
-  nudge(r[QUEUE], due)
+  notify_ready(r[QUEUE], due)
 end
 
-function effects.erase()
+function effects.delete()
   local id = word()
   local r = item(id)
   if not r then return end
@@ -213,7 +214,7 @@ function effects.move()
   move_group(group, by, keep == 'never' and keep or tonumber(keep))
 end
 
-function effects.contribute()
+function effects.setGroupValue()
   local id, value, final = word(), word(), word()
   local page = group_of(id)
   if page.final then return end
@@ -223,18 +224,18 @@ function effects.contribute()
 end
 
 function effects.openGate()
-  local key, holds, need, of = word(), word(), tonumber(word()), word()
-  open_gate(key, holds, need, of, words())
+  local key, held_id, need, condition = word(), word(), tonumber(word()), word()
+  open_gate(key, held_id, need, condition, words())
 end
 
-function effects.tellGate()
-  local key, member, ok = word(), word(), word()
-  tell_gate(key, member, ok == '1')
+function effects.notifyGate()
+  local key, member, completed = word(), word(), word()
+  notify_gate(key, member, completed == '1')
 end
 
 function effects.notify()
   local inbox = word()
-  for _, id in ipairs(words()) do tell(inbox, id) end
+  for _, id in ipairs(words()) do notify_item(inbox, id) end
 end
 
 function effects.schedule()
@@ -242,21 +243,21 @@ function effects.schedule()
   call('HSET', SCHEDULES, name, next_at .. '\n' .. spec)
 end
 
--- Its holder looks at once instead of at its next heartbeat.
-function effects.cancel()
+-- Its worker checks immediately, instead of at its next heartbeat.
+function effects.requestCancel()
   local id, reason = word(), word()
   local r = item(id)
   if not r or r[STATE] ~= 'r' then return end
   change(id)
   r[MORE].ca = reason
-  tell(r[MORE].wk, id)
+  notify_item(r[MORE].wk, id)
 end
 
 function effects.pause()
   local key = word()
   call('HSET', PAUSES, key, now)
-  -- Paused again before all were freed: the rest of them stay where they are.
-  call('SREM', LEAVING, key)
+  -- Paused again before all items were freed: the others stay held.
+  call('SREM', RESUMING, key)
   pauses = nil
 end
 
@@ -264,14 +265,14 @@ function effects.resume()
   local key, queue = word(), word()
   if call('HDEL', PAUSES, key) == 0 then return end
   pauses = nil
-  call('SADD', LEAVING, key)
-  -- What no claim has met stands in its queue as before: whoever serves it has to look.
+  call('SADD', RESUMING, key)
+  -- Items that no claim has met are still ready: their workers have to claim.
   if queue ~= '' then
-    nudge(queue, now)
+    notify_ready(queue, now)
   else
     for _, field in ipairs(call('HKEYS', COUNTS)) do
       local size, rest = string.match(field, '^.(%d+):(.*)$')
-      if size then nudge(string.sub(rest, 1, tonumber(size)), now) end
+      if size then notify_ready(string.sub(rest, 1, tonumber(size)), now) end
     end
   end
   settlement.resumed = true
@@ -284,10 +285,10 @@ end
 
 -- ── guards ──
 
--- A letter if the guard does not hold.
-local function unheld(guard, id, argument)
+-- A letter if the guard is not met.
+local function unmet(guard, id, argument)
   if guard == 'none' then return nil end
-  if guard == 'fire' then
+  if guard == 'schedule' then
     local known = call('HGET', SCHEDULES, id)
     local next_at = known and string.match(known, '^[^\n]*') or ''
     return next_at ~= argument and 's' or nil
@@ -305,8 +306,8 @@ local function unheld(guard, id, argument)
   return m and m.sb == argument and 'r' or 's'
 end
 
--- A letter if something keeps the settlement from happening as a whole.
-local function hindered(upto)
+-- A letter if a condition keeps the whole settlement from happening.
+local function hindrance(upto)
   while at < upto do
     local condition = ARGV[at + 1]
     if condition == 'expect' then
@@ -330,7 +331,7 @@ local function hindered(upto)
   return nil
 end
 
--- Who holds a lease may end its work on a full server. Looked for first: some effects write at once.
+-- A worker that holds a lease may end its item on a full server. This comes first, because some effects write immediately.
 local first = at
 while at < #ARGV do
   local r = ARGV[at + 1] == 'lease' and records[ARGV[at + 2]]
@@ -347,20 +348,20 @@ while at < #ARGV do
   local guard, id, argument, length = word(), word(), word(), tonumber(word())
   local upto = at + length
   settlement = { index = #kinds + 1 }
-  -- Conditions first: a guard that holds is noted in the record.
+  -- Conditions first: a guard that is met is written to the record.
   local kind
   if guard == 'lease' then
     local start = at
     local r = item(id)
     local is_held = r and r[STATE] == 'r' and r[MORE].tk == argument
-    kind = is_held and hindered(upto) or nil
+    kind = is_held and hindrance(upto) or nil
     if not kind then
       at = start
-      kind = unheld(guard, id, argument)
-      if not kind then hindered(upto) end
+      kind = unmet(guard, id, argument)
+      if not kind then hindrance(upto) end
     end
   else
-    kind = unheld(guard, id, argument) or hindered(upto)
+    kind = unmet(guard, id, argument) or hindrance(upto)
   end
   if kind then
     at = upto
@@ -373,7 +374,7 @@ while at < #ARGV do
   kinds[#kinds + 1] = kind
 end
 
--- ── groups: counts are compared once the whole batch has moved them ──
+-- ── groups: counts are compared once the whole batch has changed them ──
 
 for _, id in ipairs(moved) do
   local page = pages[id]
@@ -383,14 +384,14 @@ for _, id in ipairs(moved) do
   else
     local was_done = page.done
     page.done, page.ku = true, page.keep ~= 'never' and now + page.keep
-    -- It goes with the item that closed it; without one it goes by itself.
-    if page.ku and (alone[id] or not (last.ended and last.ended[id] == page.ku)) then add(GONE, page.ku, 'g' .. id) end
+    -- It is removed with the item that closed it; without one, by its own entry.
+    if page.ku and (without_item[id] or not (last.ended and last.ended[id] == page.ku)) then add(RETENTION, page.ku, 'g' .. id) end
     if not was_done then
       local n = #closed
       closed[n + 1], closed[n + 2], closed[n + 3] = last.index, id, value_of(id, page)
       closed[n + 4] = page.watchers and 1 or 0
       if page.watchers then
-        for _, inbox in ipairs(page.watchers) do tell_group(inbox, id) end
+        for _, inbox in ipairs(page.watchers) do notify_group(inbox, id) end
         page.watchers = false
       end
     end

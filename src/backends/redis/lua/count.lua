@@ -1,4 +1,4 @@
--- count.lua: how many items one page of a query has, without showing them.
+-- count.lua: counts the items of one page of a query.
 --
 -- ARGV  as query.lua
 -- REPLY next cursor or false, number

@@ -1,21 +1,21 @@
--- facts.lua: small things that people ask for.
+-- facts.lua: small reads.
 --
 -- ARGV  now, what: attempts id · input id · gate key · counts · workers · size queue · paused · schedules name... · log limit
--- REPLY attempts, input: text or false · gate: holds, need, of, {waiting} or false · counts: field, number, ...
+-- REPLY attempts, input: text or false · gate: held id, need, condition, {waiting} or false · counts: field, number, ...
 --       workers: JSON, seen at, ... · size: number · paused: keys ·
 --       schedules: '<next at>\n<spec>' or false for each name, or without names name, record, ... · log: '<at>\n<JSON>', the newest first
 local what, argument = ARGV[2], ARGV[3]
 if what == 'attempts' or what == 'input' then
-  -- Nothing is told of an item whose time is over.
+  -- An expired item counts as absent.
   local packed = call('HGET', prefix .. ':items', argument)
   local more = packed and cmsgpack.unpack(packed)[9]
   if not packed or (more and more.ku and more.ku <= now) then return false end
-  return call('HGET', prefix .. (what == 'input' and ':bodies' or ':attempts'), argument)
+  return call('HGET', prefix .. (what == 'input' and ':inputs' or ':attempts'), argument)
 elseif what == 'gate' then
   local packed = call('HGET', prefix .. ':gates', argument)
   if not packed then return false end
   local gate = cmsgpack.unpack(packed)
-  return { gate[1], gate[2], gate[4], call('SMEMBERS', prefix .. ':waits:' .. argument) }
+  return { gate[1], gate[2], gate[4], call('SMEMBERS', prefix .. ':gate-members:' .. argument) }
 elseif what == 'counts' then
   return call('HGETALL', prefix .. ':counts')
 elseif what == 'workers' then
@@ -28,12 +28,12 @@ elseif what == 'workers' then
   return reply
 elseif what == 'size' then
   -- Plain messages, and the items of the ledger that have not ended.
-  local size = tonumber(call('HGET', prefix .. ':sizes', argument) or '0')
-  local home = #argument .. ':' .. argument
+  local size = tonumber(call('HGET', prefix .. ':queue-sizes', argument) or '0')
+  local queue_type = #argument .. ':' .. argument
   local counts = call('HGETALL', prefix .. ':counts')
   for i = 1, #counts, 2 do
     local is_open = string.find('wsrba', string.sub(counts[i], 1, 1), 1, true)
-    if is_open and string.sub(counts[i], 2, #home + 1) == home then size = size + tonumber(counts[i + 1]) end
+    if is_open and string.sub(counts[i], 2, #queue_type + 1) == queue_type then size = size + tonumber(counts[i + 1]) end
   end
   return size
 end
@@ -45,4 +45,4 @@ elseif what == 'schedules' then
   for i = 3, #ARGV do names[i - 2] = ARGV[i] end
   return many(prefix .. ':schedules', names)
 end
-return call('LRANGE', prefix .. ':log', 0, tonumber(argument) - 1)
+return call('LRANGE', prefix .. ':action-log', 0, tonumber(argument) - 1)

@@ -1,4 +1,4 @@
--- failures.lua: dead and retrying items that failed alike, the largest groups first, of equal ones the latest. promote.lua goes before.
+-- failures.lua: groups dead and retrying items that failed alike: the largest groups first, then the latest. Runs after promote.lua.
 --
 -- ARGV  now, limit, ties (how many groups of the size of the last one are compared with it at most)
 -- REPLY for each: fingerprint, class, type, dead, retrying, first at, last at, id of the last, 1 if that is dead, else 0,
@@ -27,7 +27,7 @@ local function group_from(name)
   return g.id and g
 end
 
--- The largest, and those that are as large as the smallest of them: which of these belong here is decided by time.
+-- The largest groups, and those as large as the smallest of them: time decides which of these belong here.
 local names, is_named = call('ZREVRANGE', FAILURES, 0, limit - 1), {}
 for i = 1, #names do is_named[names[i]] = true end
 if #names == limit then

@@ -1,4 +1,4 @@
--- groups.lua: how many items of a group are open, its one value, and who waits for it.
+-- groups.lua: how many items of a group are open, its one value, and which inboxes wait for it.
 --
 -- A packed array in the hash `groups`: open, final, version, done, kept until or false, watchers or false. The value is text
 -- in the hash `values`.
@@ -28,7 +28,7 @@ local function fetch_groups(ids)
       if page.ku and page.ku <= now then
         put(GROUPS, missing[i], false)
         put(VALUES, missing[i], false)
-        remove(GONE, 'g' .. missing[i])
+        remove(RETENTION, 'g' .. missing[i])
       else
         pages[missing[i]] = page
       end
@@ -42,7 +42,7 @@ local function known_group(id)
   return pages[id] or nil
 end
 
--- The group, made if it is not there.
+-- The group, created if it is missing.
 local function group_of(id)
   local page = known_group(id)
   if not page then
@@ -76,19 +76,19 @@ local function watch_group(id, page, inbox)
   change_group(id, page)
 end
 
--- A group goes with the item that closed it, unless that goes before its time.
-local alone = {}
+-- A group is removed with the item that closed it, unless that item is removed early.
+local without_item = {}
 function forget_group_of(id, r)
   local group = r[GROUP] or id
-  alone[group] = true
+  without_item[group] = true
   local page = known_group(group)
   if not page or not page.done then return end
-  -- Kept for ever, both of them, until somebody removed the item by hand: then nobody else would ever remove its group.
+  -- Both were kept forever, and a person deleted the item: nothing else would ever remove its group.
   if not page.ku and not r[GROUP] and not (r[MORE] and r[MORE].ku) then
     page.ku = now + DAY
     change_group(group, page)
   end
-  if page.ku then add(GONE, page.ku, 'g' .. group) end
+  if page.ku then add(RETENTION, page.ku, 'g' .. group) end
 end
 
 local function settle_groups()

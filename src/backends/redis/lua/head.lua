@@ -1,7 +1,7 @@
--- head.lua: what every script begins with.
+-- head.lua: the beginning of every script.
 --
 -- KEYS  prefix   begins every key; its hash tag keeps all of them in one slot
--- ARGV  now      epoch ms, or '' for the server's time. The one place where time comes from.
+-- ARGV  now      epoch ms, or '' for the server's time. The only source of time.
 local call = redis.call
 local prefix = KEYS[1]
 local now = tonumber(ARGV[1])
@@ -13,13 +13,13 @@ end
 -- How many values one call can be given: Lua's stack is bounded.
 local CHUNK = 2000
 
--- A full server refuses the first write of a script if it could take memory, and none that comes after another write. What keeps
--- or ends accepted work begins with a removal of nothing: refused, it would run twice, and no room would ever come of it.
+-- A full server refuses the first write of a script if that could take memory, but no write that follows another one. Scripts that
+-- keep or end accepted work therefore begin by removing nothing: refused, the work would run twice and never free memory.
 local function even_when_full()
   call('ZREM', prefix .. ':leases:', '')
 end
 
--- ── writes to hashes and sorted sets, gathered: calls are what a script spends its time on ──
+-- ── writes to hashes and sorted sets, gathered: a script spends most of its time on calls ──
 
 local fields, field_order = {}, {}
 local function put(key, field, value)
@@ -29,7 +29,7 @@ local function put(key, field, value)
     fields[key] = changes
     field_order[#field_order + 1] = key
   end
-  -- false: the field goes.
+  -- false: the field is removed.
   changes[field] = value
 end
 
@@ -64,8 +64,8 @@ local function in_chunks(command, key, list)
   for first = 1, n, CHUNK do call(command, key, unpack(list, first, math.min(first + CHUNK - 1, n))) end
 end
 
--- Removals come first. They are allowed when memory is full, and what has begun is then completed; a batch that only adds
--- is refused as a whole by its first write.
+-- Removals come first: a full server allows them, and then lets the script finish. A batch that only adds is refused by its first
+-- write, as a whole.
 local function write_gathered()
   for i = 1, #removed_order do in_chunks('ZREM', removed_order[i], removed[removed_order[i]]) end
   for i = 1, #field_order do

@@ -1,4 +1,4 @@
--- leave.lua: a worker that has stopped in order is on record no longer.
+-- leave.lua: removes the record of a worker that has stopped.
 --
 -- ARGV  now, worker id
 call('ZREM', prefix .. ':workers', ARGV[2])

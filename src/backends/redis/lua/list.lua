@@ -1,5 +1,5 @@
--- list.lua: a page of items, the newest first: of those that wait the last to become due, of those that ended the last to end,
--- of the others the last to come into their list.
+-- list.lua: a page of items, the newest first: waiting items by due time, ended items by the time of their end, others by the
+-- time they entered their list.
 --
 -- ARGV  as query.lua
 -- REPLY next cursor or false, views...

@@ -1,10 +1,10 @@
--- messages.lua: the plain queue. Bodies that nobody has looked into, apart from the items of the ledger.
+-- messages.lua: the plain queue: opaque bodies, separate from the items of the ledger.
 --
 -- A message is a packed array in the hash `messages` (queue, priority, due, deliveries, dedupe key or false, token or false,
--- until or false) and its text in the hash `texts`, both by arrival number.
-local MESSAGES, TEXTS, DEDUPE, SIZES = prefix .. ':messages', prefix .. ':texts', prefix .. ':dedupe', prefix .. ':sizes'
-local MREADY, MPRIORITIES = prefix .. ':m-ready:', prefix .. ':m-priorities:'
-local MLATER, MLEASES, MSEQ = prefix .. ':m-later:', prefix .. ':m-leases:', prefix .. ':m-seq'
+-- until or false) and its text in the hash `message-bodies`, both by arrival number.
+local MESSAGES, MESSAGE_BODIES, DEDUPE, QUEUE_SIZES = prefix .. ':messages', prefix .. ':message-bodies', prefix .. ':dedupe', prefix .. ':queue-sizes'
+local MESSAGE_READY, MESSAGE_PRIORITIES = prefix .. ':message-ready:', prefix .. ':message-priorities:'
+local MESSAGE_DELAYED, MESSAGE_LEASES, MESSAGE_SEQ = prefix .. ':message-delayed:', prefix .. ':message-leases:', prefix .. ':message-seq'
 
 local function dedupe_field(queue, key)
   return #queue .. ':' .. queue .. key
@@ -26,23 +26,23 @@ end
 -- Visible from its due time on.
 local function file_message(no, m)
   if m[3] > now then
-    call('ZADD', MLATER .. m[1], m[3], no)
+    call('ZADD', MESSAGE_DELAYED .. m[1], m[3], no)
   else
-    call('ZADD', MPRIORITIES .. m[1], -m[2], tostring(m[2]))
-    call('ZADD', MREADY .. m[2] .. ':' .. m[1], m[3], message_member(no))
+    call('ZADD', MESSAGE_PRIORITIES .. m[1], -m[2], tostring(m[2]))
+    call('ZADD', MESSAGE_READY .. m[2] .. ':' .. m[1], m[3], message_member(no))
   end
 end
 
 local function drop_message(no, m)
   call('HDEL', MESSAGES, no)
-  call('HDEL', TEXTS, no)
+  call('HDEL', MESSAGE_BODIES, no)
   if m[5] then call('HDEL', DEDUPE, dedupe_field(m[1], m[5])) end
-  if call('HINCRBY', SIZES, m[1], -1) <= 0 then call('HDEL', SIZES, m[1]) end
+  if call('HINCRBY', QUEUE_SIZES, m[1], -1) <= 0 then call('HDEL', QUEUE_SIZES, m[1]) end
 end
 
 local function free_messages(queue, step)
-  for _, no in ipairs(call('ZRANGEBYSCORE', MLEASES .. queue, '-inf', now, 'LIMIT', 0, step)) do
-    call('ZREM', MLEASES .. queue, no)
+  for _, no in ipairs(call('ZRANGEBYSCORE', MESSAGE_LEASES .. queue, '-inf', now, 'LIMIT', 0, step)) do
+    call('ZREM', MESSAGE_LEASES .. queue, no)
     local m = load_message(no)
     if m then
       m[4], m[6], m[7] = m[4] + 1, false, false
@@ -50,8 +50,8 @@ local function free_messages(queue, step)
       file_message(tonumber(no), m)
     end
   end
-  for _, no in ipairs(call('ZRANGEBYSCORE', MLATER .. queue, '-inf', now, 'LIMIT', 0, step)) do
-    call('ZREM', MLATER .. queue, no)
+  for _, no in ipairs(call('ZRANGEBYSCORE', MESSAGE_DELAYED .. queue, '-inf', now, 'LIMIT', 0, step)) do
+    call('ZREM', MESSAGE_DELAYED .. queue, no)
     local m = load_message(no)
     if m then file_message(tonumber(no), m) end
   end
@@ -60,13 +60,13 @@ end
 -- Takes the next ones out of the ready sets, in order: arrival numbers.
 local function take_messages(queue, max)
   local taken = {}
-  -- Each of these has one at least, so no more are needed.
-  for _, priority in ipairs(call('ZRANGE', MPRIORITIES .. queue, 0, max - 1)) do
+  -- Each priority has at least one message, so no more are needed.
+  for _, priority in ipairs(call('ZRANGE', MESSAGE_PRIORITIES .. queue, 0, max - 1)) do
     if #taken >= max then break end
-    local key = MREADY .. priority .. ':' .. queue
+    local key = MESSAGE_READY .. priority .. ':' .. queue
     local popped = call('ZPOPMIN', key, max - #taken)
     for i = 1, #popped, 2 do taken[#taken + 1] = tonumber(popped[i]) end
-    if call('EXISTS', key) == 0 then call('ZREM', MPRIORITIES .. queue, priority) end
+    if call('EXISTS', key) == 0 then call('ZREM', MESSAGE_PRIORITIES .. queue, priority) end
   end
   return taken
 end

@@ -1,4 +1,4 @@
--- pop.lua: free lapsed leases of a plain queue, then lease what is visible.
+-- pop.lua: frees lapsed leases of a plain queue, then leases visible messages.
 --
 -- ARGV  now, queue, max, visibility, token, step
 -- REPLY no, body, delivery, ...
@@ -11,9 +11,9 @@ for _, no in ipairs(taken) do
   if m then
     m[6], m[7] = token, now + visibility
     save_message(no, m)
-    call('ZADD', MLEASES .. queue, m[7], no)
+    call('ZADD', MESSAGE_LEASES .. queue, m[7], no)
     local n = #reply
-    reply[n + 1], reply[n + 2], reply[n + 3] = no, call('HGET', TEXTS, no), m[4]
+    reply[n + 1], reply[n + 2], reply[n + 3] = no, call('HGET', MESSAGE_BODIES, no), m[4]
   end
 end
 return reply

@@ -1,6 +1,6 @@
--- promote.lua: bring the lists that people read up to date: what is due is waiting, what has expired is gone. In steps.
+-- promote.lua: brings the lists up to date, in steps: due items wait, expired items are removed.
 --
--- ARGV  now, step, and the queues to look at; without any, all that have items
+-- ARGV  now, step, and the queues; without any, all that have items
 -- REPLY 1 (another call would find more) or 0 (all is up to date), how many ended items were removed
 local step = tonumber(ARGV[2])
 local queues = {}

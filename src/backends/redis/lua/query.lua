@@ -1,23 +1,23 @@
--- query.lua: which items a query finds, page by page. The lists are brought up to date by promote.lua before.
+-- query.lua: finds the items of a query, page by page. Runs after promote.lua.
 --
--- ARGV  now, limit, scan (how many may be looked at beyond those found), cursor (or ''), words (letters of the lists),
+-- ARGV  now, limit, scan (how many other entries may be read), cursor (or ''), words (letters of the lists),
 --       trait ('' or t:tag, c:class, f:fingerprint: the index that narrows most), then filters, '' for none:
 --       queue, type, group, tag, class, fingerprint, before, after; each with '=' before it
--- A cursor is '<score>:<id>' of the last entry that was looked at.
+-- A cursor is '<score>:<id>' of the last entry that was read.
 local limit, scan = tonumber(ARGV[2]), tonumber(ARGV[3])
 local words, trait = ARGV[5], ARGV[6]
 local function filter(i) return ARGV[i] ~= '' and string.sub(ARGV[i], 2) or nil end
 local of_queue, of_type, of_group, of_tag = filter(7), filter(8), filter(9), filter(10)
 local of_class, of_fingerprint, before_at = filter(11), filter(12), tonumber(filter(13) or '')
 local after_at = tonumber(filter(14) or '')
--- So many records are loaded at a time.
+-- How many records are loaded at a time.
 local SLICE = 200
 
 local cursor_score, cursor_id = string.match(ARGV[4], '^(%d+):(.*)$')
 cursor_score = tonumber(cursor_score)
 
 -- As the server orders the members of one score. Lua's own comparison follows the locale.
-local function stands_after(a, b)
+local function follows(a, b)
   for i = 1, math.min(#a, #b) do
     local x, y = string.byte(a, i), string.byte(b, i)
     if x ~= y then return x > y end
@@ -28,7 +28,7 @@ end
 -- The newest come first.
 local function comes_first(a, b)
   if a[2] ~= b[2] then return a[2] > b[2] end
-  return stands_after(a[1], b[1])
+  return follows(a[1], b[1])
 end
 
 -- The lists that hold everything the query can find.
@@ -48,11 +48,11 @@ local function lists()
   return keys
 end
 
--- Lists of ended items are in the order of their ends: what ended too early is not even looked at.
+-- Lists of ended items are in the order of their ends: earlier ones are not read.
 local lowest = '-inf'
 if after_at and not string.find(words, '[^cdk]') then lowest = string.format('%.0f', math.ceil(after_at) * PLACES) end
 
--- The entries of a list behind the cursor, `most` of them at least if there are so many; and whether there may be more.
+-- The entries of a list behind the cursor, at least `most` of them if there are as many; and whether there may be more.
 local function entries_of(key, most)
   local found, offset, some = {}, 0, nil
   local from = cursor_score and string.format('%.0f', cursor_score) or '+inf'
@@ -60,7 +60,7 @@ local function entries_of(key, most)
     some = call('ZREVRANGEBYSCORE', key, from, lowest, 'WITHSCORES', 'LIMIT', offset, most)
     for i = 1, #some, 2 do
       local entry = { some[i], tonumber(some[i + 1]) }
-      if entry[2] ~= cursor_score or stands_after(cursor_id, entry[1]) then found[#found + 1] = entry end
+      if entry[2] ~= cursor_score or follows(cursor_id, entry[1]) then found[#found + 1] = entry end
     end
     offset = offset + most
   until #some < 2 * most or #found >= most
@@ -76,7 +76,7 @@ end
 local function since(id, r)
   local at = r[MORE] and (r[MORE].ea or r[MORE].qa)
   if at then return at end
-  local is_json, e = pcall(cjson.decode, r[HEAD] or call('HGET', BODIES, id) or '')
+  local is_json, e = pcall(cjson.decode, r[HEAD] or call('HGET', INPUTS, id) or '')
   return is_json and type(e) == 'table' and tonumber(e.queueAt) or 0
 end
 
@@ -91,7 +91,7 @@ end
 -- The ids of a page, and the cursor of the next one or false.
 local function find_page()
   local keys = lists()
-  -- Where every entry fits, one more than the page is enough of each list; otherwise the lists share what may be looked at.
+  -- Where every entry fits, one more than the page is enough of each list; otherwise the lists share the number of entries that may be read.
   local is_plain = trait == '' and not (of_group or of_tag or of_class or of_fingerprint or before_at or after_at)
   local most = limit + (is_plain and 1 or math.ceil(scan / math.max(1, #keys)))
   -- Behind `floor` some list has entries that were not read, so nothing there is in its place yet.
@@ -119,7 +119,7 @@ local function find_page()
     local id = entry[1]
     last = entry
     local r = item(id)
-    -- An item that is in two lists at once is shown once.
+    -- An item that is in two lists at the same time is shown once.
     if r and not is_chosen[id] and fits(id, r) then
       chosen[#chosen + 1] = id
       is_chosen[id] = true

@@ -1,32 +1,32 @@
--- records.lua: items, where each of them stands, and the lists that people read.
+-- records.lua: items, the set that each of them is in, and the lists that people read.
 --
--- An item is one packed array in the hash `items`, and its input as text in the hash `bodies`. A script loads what it
--- needs in one call, changes it, and `settle_records` writes it back: where an item stands (ready, later, leased, aside, ended)
--- and in which lists it is follow from the record alone, so they cannot disagree with it.
+-- An item is one packed array in the hash `items`, and its input as text in the hash `inputs`. A script loads what it
+-- needs in one call, changes it, and `settle_records` writes it back: the set of an item (ready, delayed, leased, held, ended)
+-- and its lists follow from the record, so they cannot disagree with it.
 local STATE, QUEUE, TYPE, GROUP, PRIORITY, DUE, ARRIVAL, WORD, MORE, HEAD = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
--- STATE     p pending, r running, s success, d dead
+-- STATE     p pending, r running, c completed, d dead
 -- GROUP     false: the id of the item
 -- DUE       false: never by itself
 -- WORD      the list it is filed in: w waiting, s scheduled, r retrying, b blocked, a active, c completed, d dead, k cancelled
 -- MORE      false, or what only some items have:
 --   at attempt (if not 1), sa startAt, qa queueAt and rd redrives (after a redrive); hb hk hold; me gate met;
---   tk token, un until, wk worker, fe fence, dl deliveries, ra runAt, rn running (by the last heartbeat), la lapses, cr crashes, sb settledBy, ca cancel reason;
+--   tk token, un until, wk worker, fe fence, dl deliveries, ra runAt, rn running (by the last heartbeat), la lapses, cr crashes, sb settledToken, ca cancel reason;
 --   en ending, cl class, ea endAt, ku kept until; wt waiter, ws watchers, tg tags, na attempts recorded;
 --   dd deadline;
 --   fp fingerprint, fa endedAt and fc class of the last run, if that failed
--- HEAD      what else its envelope says, as JSON. Without one the body is the whole envelope: it came as a plain message that
---           split_envelope could not split, or was written before there were heads.
-local ITEMS, BODIES, RESULTS, ERRORS = prefix .. ':items', prefix .. ':bodies', prefix .. ':results', prefix .. ':errors'
+-- HEAD      the rest of its envelope, as JSON. Without one, the input is the whole envelope: a plain message that split_envelope
+--           could not split, or an item that older code wrote.
+local ITEMS, INPUTS, RESULTS, ERRORS = prefix .. ':items', prefix .. ':inputs', prefix .. ':results', prefix .. ':errors'
 local ATTEMPTS, PROGRESS = prefix .. ':attempts', prefix .. ':progress'
-local READY, PRIORITIES, LATER = prefix .. ':ready:', prefix .. ':priorities:', prefix .. ':later:'
--- What waits and has a deadline, by that.
+local READY, PRIORITIES, DELAYED = prefix .. ':ready:', prefix .. ':priorities:', prefix .. ':delayed:'
+-- Waiting items that have a deadline, by deadline.
 local EXPIRING = prefix .. ':expiring:'
-local LEASES, ASIDE, GONE = prefix .. ':leases:', prefix .. ':aside:', prefix .. ':gone'
+local LEASES, HELD, RETENTION = prefix .. ':leases:', prefix .. ':held:', prefix .. ':retention'
 local INDEX, COUNTS, SEQ = prefix .. ':index:', prefix .. ':counts', prefix .. ':seq'
-local PAUSES, LEAVING = prefix .. ':pauses', prefix .. ':leaving'
--- Dead and retrying items that failed alike: `failed:<letter>:<group>` has when each of them failed, `failures` how many there are.
+local PAUSES, RESUMING = prefix .. ':pauses', prefix .. ':resuming'
+-- Dead and retrying items that failed alike: `failed:<letter>:<group>` has the time of each failure, `failures` their number.
 local FAILED, FAILURES = prefix .. ':failed:', prefix .. ':failures'
--- Lists are in the order of time: milliseconds, and a place within each, of which a number has room for so many until 2109.
+-- Lists are in the order of time: milliseconds, and one of this many places within each. A number is exact until 2109.
 local PLACES = 2048
 
 local records, before, touched = {}, {}, {}
@@ -53,19 +53,19 @@ local function paused(key)
   return pauses[key]
 end
 
-local homes = {}
-local function home_of(queue, kind)
-  local kinds = homes[queue]
+local queue_types = {}
+local function queue_type_of(queue, kind)
+  local kinds = queue_types[queue]
   if not kinds then
     kinds = {}
-    homes[queue] = kinds
+    queue_types[queue] = kinds
   end
-  local home = kinds[kind]
-  if not home then
-    home = #queue .. ':' .. queue .. kind
-    kinds[kind] = home
+  local queue_type = kinds[kind]
+  if not queue_type then
+    queue_type = #queue .. ':' .. queue .. kind
+    kinds[kind] = queue_type
   end
-  return home
+  return queue_type
 end
 
 local function traits_of(more)
@@ -85,33 +85,33 @@ local function word_of(r)
     return 'w'
   end
   if state == 'r' then return 'a' end
-  if state == 's' then return 'c' end
+  if state == 'c' then return 'c' end
   return more.en == 'cancelled' and 'k' or 'd'
 end
 
--- Which sorted set an item stands in, with which score and under which name.
+-- The sorted set that an item is in, its score, and its name there.
 local function place_of(id, r)
   local state = r[STATE]
   if state == 'p' then
     if r[WORD] == 'w' then
-      -- Arrival breaks ties between equal due times: members with one score stand in the order of their text.
-      return READY .. r[PRIORITY] .. ':' .. home_of(r[QUEUE], r[TYPE]), r[DUE], string.format('%012d', r[ARRIVAL]) .. id
+      -- Arrival breaks ties between equal due times: members with one score are in the order of their text.
+      return READY .. r[PRIORITY] .. ':' .. queue_type_of(r[QUEUE], r[TYPE]), r[DUE], string.format('%012d', r[ARRIVAL]) .. id
     end
     local more = r[MORE]
-    if more and more.hb == 'pause' then return ASIDE .. more.hk, r[DUE] or 0, id end
-    if r[DUE] then return LATER .. r[QUEUE], r[DUE], id end
+    if more and more.hb == 'pause' then return HELD .. more.hk, r[DUE] or 0, id end
+    if r[DUE] then return DELAYED .. r[QUEUE], r[DUE], id end
     return nil
   end
   if state == 'r' then
-    -- Without an end it is no lease, and nobody would ever look for it.
+    -- Without an end it is no lease, and no claim would find it.
     if not (r[MORE] and r[MORE].un) then return nil end
     return LEASES .. r[QUEUE], r[MORE].un, id
   end
-  if r[MORE].ku then return GONE, r[MORE].ku, 'i' .. id end
+  if r[MORE].ku then return RETENTION, r[MORE].ku, 'i' .. id end
   return nil
 end
 
--- By when and under which name it is found once it has expired; nil: it has no deadline, or does not wait to be claimed.
+-- Its deadline, and its name in the set of expiring items; nil: it has no deadline, or does not wait to be claimed.
 local function expiry_of(id, r)
   local deadline = r[WORD] == 'w' and r[MORE] and r[MORE].dd
   if not deadline then return nil end
@@ -127,8 +127,8 @@ local function more_of(r)
   return more
 end
 
--- The instant that orders its list, where the record knows it: when one that waits became due, when one that ended did.
--- Of the others only the moment counts in which they came into their list.
+-- The instant that orders its list, where the record has it: the due time of a waiting item, the end of an ended one.
+-- Others are ordered by the time they entered their list.
 local function instant_of(r)
   local word = r[WORD]
   if word == 'w' then return r[DUE] end
@@ -136,7 +136,8 @@ local function instant_of(r)
   return false
 end
 
--- Those that failed alike, and when this one did; nil for what is neither dead nor retrying, or never failed.
+-- The group of those that failed alike, and the time of this failure; nil for an item that is neither dead nor retrying, or never
+-- failed.
 local function failure_of(r)
   local word, more = r[WORD], r[MORE]
   if not more or not more.fp or (word ~= 'd' and word ~= 'r') then return nil end
@@ -149,10 +150,10 @@ local function standing(id, r)
   local key, score, member = place_of(id, r)
   local group, at = nil, nil
   if r[MORE] and r[MORE].fp then group, at = failure_of(r) end
-  return { key, score, member, r[WORD], home_of(r[QUEUE], r[TYPE]), traits_of(r[MORE]), instant_of(r), group, at, false, r[QUEUE], expiry_of(id, r) }
+  return { key, score, member, r[WORD], queue_type_of(r[QUEUE], r[TYPE]), traits_of(r[MORE]), instant_of(r), group, at, false, r[QUEUE], expiry_of(id, r) }
 end
 
--- Says that the record is about to change. Every change begins with it.
+-- Announces a change of the record. Every change begins with it.
 local function change(id)
   local r = records[id]
   if before[id] == nil then
@@ -162,7 +163,7 @@ local function change(id)
   return r
 end
 
--- As `change`, and it is filed anew wherever it belongs, also where it seems to be already: a place may have been lost.
+-- As `change`, and every entry of the item is written again, even one that seems to exist: it may have been lost.
 local function refile(id)
   local r = change(id)
   if before[id] then before[id][10] = true end
@@ -185,19 +186,19 @@ local function fetch(ids)
   end
 end
 
--- Nothing of it remains.
+-- Removes everything of an item.
 local function discard(id)
   local r = change(id)
   if r and forget_group_of then forget_group_of(id, r) end
   records[id] = false
-  put(BODIES, id, false)
+  put(INPUTS, id, false)
   put(RESULTS, id, false)
   put(ERRORS, id, false)
   put(ATTEMPTS, id, false)
   put(PROGRESS, id, false)
 end
 
--- The record as it stands now: one whose time is over is gone, and a hold ends with its time or its pause.
+-- The record as of now: an expired item is removed, and a hold ends with its time or its pause.
 local function item(id)
   if records[id] == nil then fetch({ id }) end
   local r = records[id]
@@ -225,28 +226,28 @@ local function item(id)
 end
 
 local deltas = {}
-local function count(word, home, by)
-  local field = word .. home
+local function count(word, queue_type, by)
+  local field = word .. queue_type
   deltas[field] = (deltas[field] or 0) + by
 end
 
 -- Moves an item between the lists that people read.
 local function relist(id, was, r)
-  local word, home, traits, score, instant = nil, nil, nil, nil, nil
+  local word, queue_type, traits, score, instant = nil, nil, nil, nil, nil
   if r then
-    word, home, traits, instant = r[WORD], home_of(r[QUEUE], r[TYPE]), traits_of(r[MORE]), instant_of(r)
+    word, queue_type, traits, instant = r[WORD], queue_type_of(r[QUEUE], r[TYPE]), traits_of(r[MORE]), instant_of(r)
     score = (instant or now) * PLACES + r[ARRIVAL] % PLACES
   end
-  local old_word, old_home, old_traits = was and was[4], was and was[5], was and was[6]
-  local is_same = word == old_word and home == old_home
+  local old_word, old_queue_type, old_traits = was and was[4], was and was[5], was and was[6]
+  local is_same = word == old_word and queue_type == old_queue_type
   local is_kept = is_same and instant == was[7] and not was[10]
   if not is_same and old_word then
-    remove(INDEX .. old_word .. ':' .. old_home, id)
-    count(old_word, old_home, -1)
+    remove(INDEX .. old_word .. ':' .. old_queue_type, id)
+    count(old_word, old_queue_type, -1)
   end
   if word and not is_kept then
-    add(INDEX .. word .. ':' .. home, score, id)
-    if not is_same then count(word, home, 1) end
+    add(INDEX .. word .. ':' .. queue_type, score, id)
+    if not is_same then count(word, queue_type, 1) end
   end
   if not traits and not old_traits then return end
   if is_kept and traits and old_traits and #traits == #old_traits then
@@ -269,7 +270,7 @@ local function relist(id, was, r)
   end
 end
 
--- Moves an item between those that failed alike.
+-- Moves an item between groups of failures.
 local alike = {}
 local function regroup(id, was, r)
   local group, at = nil, nil
@@ -288,7 +289,7 @@ local function regroup(id, was, r)
   end
 end
 
--- Moves an item in or out of what is found once it has expired.
+-- Adds an item to the set of expiring items, or removes it.
 local function reexpire(id, was, r)
   local deadline, member = nil, nil
   if r then deadline, member = expiry_of(id, r) end
@@ -299,7 +300,7 @@ local function reexpire(id, was, r)
   if member and not (is_same and was[12] == deadline and not was[10]) then add(EXPIRING .. r[QUEUE], deadline, member) end
 end
 
--- Writes back what changed. May be called more than once: what is changed afterwards is written by the next call.
+-- Writes back all changes. Later changes are written by the next call.
 local function settle_records()
   for i = 1, #touched do
     local id = touched[i]
@@ -311,7 +312,7 @@ local function settle_records()
       key, score, member = place_of(id, r)
       put(ITEMS, id, cmsgpack.pack(r))
       if r[WORD] == 'w' and not added[key] then
-        call('ZADD', PRIORITIES .. home_of(r[QUEUE], r[TYPE]), -r[PRIORITY], tostring(r[PRIORITY]))
+        call('ZADD', PRIORITIES .. queue_type_of(r[QUEUE], r[TYPE]), -r[PRIORITY], tostring(r[PRIORITY]))
       end
     elseif was then
       put(ITEMS, id, false)
@@ -333,7 +334,7 @@ local function settle_records()
     if by ~= 0 and call('HINCRBY', COUNTS, field, by) == 0 then call('HDEL', COUNTS, field) end
   end
   deltas = {}
-  -- Their sizes are looked up, not counted on: whatever went before, the number is right.
+  -- Sizes are queried, not counted, so they are right whatever happened before.
   for group in pairs(alike) do
     local size = call('ZCARD', FAILED .. 'd:' .. group) + call('ZCARD', FAILED .. 'r:' .. group)
     if size == 0 then call('ZREM', FAILURES, group) else call('ZADD', FAILURES, size, group) end

@@ -1,4 +1,4 @@
--- settle-messages.lua: ack, fail or extend leases of a plain queue. A stale or unknown one changes nothing.
+-- settle-messages.lua: acks, fails or extends leases of a plain queue. A stale or unknown lease changes nothing.
 --
 -- ARGV  now, verb (ack, fail, beat), ms (delay or visibility; '' for none), and no, token for each lease
 -- REPLY 1 or 0 for each: whether the lease was held
@@ -15,9 +15,9 @@ for i = 4, #ARGV, 2 do
     if verb == 'beat' then
       m[7] = now + ms
       save_message(no, m)
-      call('ZADD', MLEASES .. m[1], m[7], no)
+      call('ZADD', MESSAGE_LEASES .. m[1], m[7], no)
     else
-      call('ZREM', MLEASES .. m[1], no)
+      call('ZREM', MESSAGE_LEASES .. m[1], no)
       if verb == 'ack' then
         drop_message(no, m)
       else
@@ -25,7 +25,7 @@ for i = 4, #ARGV, 2 do
         if ms and ms > 0 then m[3] = now + ms end
         save_message(no, m)
         file_message(tonumber(no), m)
-        nudge(m[1], m[3])
+        notify_ready(m[1], m[3])
       end
     end
   end

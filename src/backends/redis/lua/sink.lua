@@ -1,4 +1,4 @@
--- sink.lua: keep a copy of a body that was given up, and its error. The oldest leave when there are too many.
+-- sink.lua: keeps a copy of a dead-lettered body, and its error. The oldest are removed when there are too many.
 --
 -- ARGV  now, queue, most, entry (JSON)
 local sink = prefix .. ':dead-letters:' .. ARGV[2]

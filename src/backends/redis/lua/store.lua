@@ -2,7 +2,7 @@
 --
 -- ARGV  now, keeps (1: the server removes what has expired; 0: time is a test's, and only comparisons decide), verb, and
 --       get key...                     REPLY value or false, for each
---       set ttl key value ...          ttl '' for ever
+--       set ttl key value ...          ttl '' forever
 --       delete key
 --       setIfNotExists ttl key value   REPLY 1 or 0
 --       increment ttl key by           REPLY the new value as text, or false if there is no number
@@ -10,7 +10,7 @@
 --       compareAndSet ttl key next expected ('' absent, or '=' and text)   REPLY 1 or 0
 -- A value is stored with its end in front: '<epoch ms or nothing>\n<value>'.
 local keeps, verb = ARGV[2] == '1', ARGV[3]
-local VALUE = prefix .. ':kv:'
+local VALUE = prefix .. ':store:'
 
 local function read(key)
   local stored = call('GET', VALUE .. key)

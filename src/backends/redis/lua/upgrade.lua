@@ -1,12 +1,13 @@
--- upgrade.lua: files anew what was written before lists were in the order of time and failures were grouped, so many at a time.
+-- upgrade.lua: files items again that were written before lists were in the order of time and failures were grouped, in steps.
 --
 -- ARGV  now, step
--- REPLY 1 (there is more) or 0 (all of it is done, or nothing was to do)
+-- REPLY 1 (there is more) or 0 (done)
 local STORAGE = prefix .. ':storage'
--- Asking leaves nothing behind where nothing is.
+-- An empty namespace stays empty.
 if call('HEXISTS', STORAGE, 'version') == 1 or call('EXISTS', COUNTS) == 0 then return 0 end
 local step = tonumber(ARGV[2])
--- Lists were in the order of this counter, which no instant is as small as (but one of a test's clock is, and there is nothing old).
+-- Lists were in the order of this counter, which is smaller than any real instant. (An instant of a test clock may be smaller still:
+-- then nothing is old.)
 local old = tonumber(call('GET', SEQ) or '0')
 local left = now * PLACES > old and step or 0
 local is_done = true

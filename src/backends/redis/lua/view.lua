@@ -1,11 +1,11 @@
 -- view.lua: an item as people and waiters see it, as a flat list.
 
--- So many bytes of an error a list is given: enough for the characters that it shows, whatever they are.
+-- A list reads this many bytes of an error: enough for the characters that it shows.
 local LISTED_ERROR_BYTES = 2048
 
-local NAMES = { p = 'pending', r = 'running', s = 'success', d = 'dead' }
+local NAMES = { p = 'pending', r = 'running', c = 'completed', d = 'dead' }
 
--- id, the whole envelope where there is no head, head, type, group, status, queue, ending, class, holdBy, holdKey, dueAt, holder,
+-- id, the whole envelope where there is no head, head, type, group, status, queue, ending, class, holdBy, holdKey, dueAt, worker,
 -- leaseUntil, runAt, result, error, endAt, progress, lapses, crashes, attempt, startAt, queueAt, redrives, cancel reason,
 -- running (1 or 0 while it is leased); false where there is none. Without payloads: neither result nor progress is read, and of
 -- an error there is the beginning.
@@ -14,12 +14,12 @@ local function views_of(ids, has_payloads)
   for i = 1, #ids do
     if item(ids[i]) then there[#there + 1] = ids[i] end
   end
-  -- Inputs may be large, and nobody asked for them.
+  -- Inputs may be large, and views do not show them.
   local headless, bodies = {}, {}
   for i = 1, #there do
     if not records[there[i]][HEAD] then headless[#headless + 1] = there[i] end
   end
-  for i, body in ipairs(many(BODIES, headless)) do bodies[headless[i]] = body end
+  for i, body in ipairs(many(INPUTS, headless)) do bodies[headless[i]] = body end
   local errors = many(ERRORS, there)
   local results, progress = {}, {}
   if has_payloads then results, progress = many(RESULTS, there), many(PROGRESS, there) end

@@ -1,4 +1,4 @@
--- watch.lua: "tell my inbox" when these items end and these groups close. Whoever asks reads again afterwards.
+-- watch.lua: notifies an inbox when these items end and these groups close. The caller reads them again afterwards.
 --
 -- ARGV  now, inbox, count, ids..., groups...
 local inbox, count_of_ids = ARGV[2], tonumber(ARGV[3])

@@ -1,8 +1,8 @@
-import { type Clock, systemClock } from '../../../core/clock.js'
 import { optionsObject } from '../../../core/options.js'
-import type { Ms } from '../../../core/time.js'
+import { type Clock, systemClock } from '../../../core/time/clock.js'
+import type { Ms } from '../../../core/time/time.js'
 import type { BackendReads, BackendTx, Outbox, StacksBackend, Writers } from '../backend.js'
-import { type BookRef, bookKey } from '../names.js'
+import { type BookRef, bookKey } from '../documents/names.js'
 import { MemoryOutbox } from './outbox.js'
 import { MemoryReads } from './reads.js'
 import { MemorySpace } from './space.js'
@@ -17,7 +17,7 @@ export interface MemoryStacksOptions {
 
 /**
  * Documents in memory, for tests and trials: the whole contract, real isolation, gone with the process. A transaction costs
- * what it touches; a query looks at every document of its book.
+ * what it touches; a query reads every document of its book.
  */
 export function memoryStacks(given?: MemoryStacksOptions): StacksBackend {
   const options = optionsObject('memoryStacks', given, ['space', 'clock'])
@@ -66,7 +66,7 @@ class MemoryBackend implements StacksBackend {
 
 function writersOf({ writers }: MemorySpace, clock: Clock): Writers {
   return {
-    async enrol(instance: string, fingerprint: string, leaseMs: Ms) {
+    async register(instance: string, fingerprint: string, leaseMs: Ms) {
       writers.set(instance, { fingerprint, until: clock.now() + leaseMs })
       return [...writers]
         .filter(([id, { until }]) => id !== instance && until > clock.now())

@@ -1,9 +1,9 @@
-import type { Clock } from '../../../core/clock.js'
-import type { Ms } from '../../../core/time.js'
+import type { Clock } from '../../../core/time/clock.js'
+import type { Ms } from '../../../core/time/time.js'
 import type { CursorMove, Outbox, OutboxEntry, WatcherState } from '../backend.js'
+import { type BookRef, bookKey } from '../documents/names.js'
+import { privateCopy } from '../documents/value.js'
 import { WatcherTakenError } from '../errors.js'
-import { type BookRef, bookKey } from '../names.js'
-import { privateCopy } from '../value.js'
 import type { MemorySpace, WatcherRow } from './space.js'
 
 /** Events for durable watchers, for as long as the process lives. */

@@ -1,11 +1,11 @@
 import type { BackendReads, Stored } from '../backend.js'
-import type { Filter, InternalQuery } from '../filter.js'
-import { arrange, matches } from '../matches.js'
-import { type BookRef, bookKey } from '../names.js'
-import { type Doc, privateCopy } from '../value.js'
+import { type BookRef, bookKey } from '../documents/names.js'
+import { type Doc, privateCopy } from '../documents/value.js'
+import type { Filter, InternalQuery } from '../query/filter.js'
+import { arrange, matches } from '../query/matches.js'
 import type { MemorySpace, Overlay } from './space.js'
 
-/** Reads of what is committed, seen through an overlay. Their cost is that of the documents looked at, never of a copy. */
+/** Reads of what is committed, seen through an overlay. Their cost is that of the documents read, never of a copy. */
 export class MemoryReads implements BackendReads {
   readonly #space: MemorySpace
   readonly #overlay: Overlay

@@ -1,7 +1,7 @@
-import type { At } from '../../../core/time.js'
+import type { At } from '../../../core/time/time.js'
 import type { OutboxEntry, Stored } from '../backend.js'
-import { FifoLock } from '../fifo-lock.js'
-import type { BookRef } from '../names.js'
+import type { BookRef } from '../documents/names.js'
+import { FifoLock } from '../transaction/fifo-lock.js'
 
 /** One change of one document: what is there now, and null for nothing. */
 export type Overlay = Map<string, Map<string, Stored | null>>

@@ -1,8 +1,8 @@
 import type { BackendTx, Stored } from '../backend.js'
+import { type BookRef, bookKey } from '../documents/names.js'
+import { type Doc, privateCopy } from '../documents/value.js'
 import { UnknownBookError } from '../errors.js'
-import type { ChangeEvent } from '../events.js'
-import { type BookRef, bookKey } from '../names.js'
-import { type Doc, privateCopy } from '../value.js'
+import type { ChangeEvent } from '../watch/events.js'
 import { MemoryReads } from './reads.js'
 import { type MemorySpace, type Overlay, overlayBook } from './space.js'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type Clock, systemClock } from '../../../core/clock.js'
 import { MillraceError } from '../../../core/error.js'
 import { booleanOption, functionOption, integerOption, optionsObject } from '../../../core/options.js'
+import { type Clock, systemClock } from '../../../core/time/clock.js'
 import {
   addressOption,
   checkIdentifier,
@@ -11,7 +11,7 @@ import {
   quoteIdentifier,
 } from '../../../drivers/postgres/index.js'
 import type { BackendReads, BackendTx, Outbox, StacksBackend, Writers } from '../backend.js'
-import type { BookRef, IndexFields } from '../names.js'
+import type { BookRef, IndexFields } from '../documents/names.js'
 import { Catalogue } from './catalogue.js'
 import { Expressions } from './expression.js'
 import { stacksMigrations } from './migrations.js'
@@ -30,21 +30,21 @@ export interface PostgresStacksOptions {
   readonly listenConnectionString?: string
   /** The schema that holds the tables. Default: `millrace`. */
   readonly schema?: string
-  /** Connections at most; all but two may be in transactions at once. Default 10. */
+  /** Connections at most; all but two may be in transactions at the same time. Default 10. */
   readonly maxConnections?: number
   /** False: the tables have to be there. Default true. */
   readonly migrate?: boolean
-  /** Hears what nobody waits for: a listening connection that broke. Default: ignored, because looking now and then is the net. */
+  /** Called with errors that reject no call: a listening connection that broke. Default: ignored, because polling is the fallback. */
   readonly onError?: (error: unknown) => void
   readonly clock?: Clock
 }
 
 /** How long a transaction waits for a connection, and for a watcher that is being registered. */
-const PATIENCE_MS = 30_000
+const TIMEOUT_MS = 30_000
 
 /**
- * How long it waits for a document that another one has written. Whoever waits nearly always loses, because the document is then
- * not the one of its snapshot; and of two that wait for each other one has to give way. So it is refused soon and begins anew.
+ * How long it waits for a document that another one has written. A transaction that waits nearly always loses, because the document is then
+ * not the one of its snapshot; and of two that wait for each other one has to give way. So it is refused soon and starts again.
  */
 const LOCK_MS = 150
 
@@ -82,7 +82,7 @@ export function postgresStacks(given: PostgresStacksOptions): StacksBackend {
     driver,
     schema: checkIdentifier('postgresStacks.schema', options.schema ?? 'millrace'),
     mayMigrate: booleanOption('postgresStacks.migrate', options.migrate, true),
-    slots: new Slots(clock, maxConnections - 2, PATIENCE_MS),
+    slots: new Slots(clock, maxConnections - 2, TIMEOUT_MS),
     clock,
   })
 }
@@ -140,10 +140,10 @@ class PostgresBackend implements StacksBackend {
   async begin({ readOnly }: { readonly readOnly: boolean }): Promise<BackendTx> {
     const { driver, slots } = this.#options
     const release = await slots.take()
-    // LOCK takes no snapshot, so that a transaction which had to wait for a registration sees it.
+    // LOCK takes no snapshot, so a transaction that had to wait for a registration sees it.
     const setup = readOnly
       ? 'set transaction isolation level repeatable read, read only'
-      : `set transaction isolation level repeatable read; set local lock_timeout = ${PATIENCE_MS};
+      : `set transaction isolation level repeatable read; set local lock_timeout = ${TIMEOUT_MS};
          lock table ${this.#schema}.stacks_watcher in row share mode; set local lock_timeout = ${LOCK_MS}`
     try {
       const tx = await openTransaction(driver, setup)

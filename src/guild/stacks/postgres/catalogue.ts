@@ -1,6 +1,6 @@
 import { type Queryable, quoteIdentifier } from '../../../drivers/postgres/index.js'
+import { type BookRef, bookKey, type IndexFields, indexKey } from '../documents/names.js'
 import { UnknownBookError } from '../errors.js'
-import { type BookRef, bookKey, type IndexFields, indexKey } from '../names.js'
 import type { Expressions } from './expression.js'
 
 /** Knows which table keeps which book. */

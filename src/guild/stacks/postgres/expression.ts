@@ -1,7 +1,7 @@
 import { unreachable } from '../../../core/unreachable.js'
 import { quoteIdentifier, type SqlValue } from '../../../drivers/postgres/index.js'
-import type { Filter, InternalQuery, RangeOp, Test, Value } from '../filter.js'
-import type { FieldPath, IndexFields } from '../names.js'
+import type { FieldPath, IndexFields } from '../documents/names.js'
+import type { Filter, InternalQuery, RangeOp, Test, Value } from '../query/filter.js'
 import { isExact, keyOfValue } from './key.js'
 
 /** A statement in the making: its parameters are numbered as they come. */
@@ -123,7 +123,7 @@ export class Expressions {
 
 const isId = (path: FieldPath): boolean => path.length === 1 && path[0] === 'id'
 
-/** The id has a column of its own and is always a text, so that other types never equal it. */
+/** The id has its own column and is always a text, so other types never equal it. */
 function idTest(test: Test, parameters: Parameters): string {
   switch (test.op) {
     case 'isNull':

@@ -1,12 +1,12 @@
-import type { Value } from '../filter.js'
+import type { Value } from '../query/filter.js'
 
 /**
- * How much of a text stands in an index. An entry of an index has to fit into a third of a page, whatever documents hold; what
+ * How much of a text an index holds. An entry of an index has to fit into a third of a page, whatever documents hold; what
  * is longer is compared in full beside it.
  */
 export const KEY_CHARACTERS = 64
 
-/** Whether the key alone decides: a text of at least `KEY_CHARACTERS` shares it with all texts that begin the same. */
+/** Whether the key decides by itself: a text of at least `KEY_CHARACTERS` shares it with all texts that begin the same. */
 export function isExact(value: Value): boolean {
   // Cheap first: a character has at most two units.
   return typeof value !== 'string' || value.length < KEY_CHARACTERS || [...value].length < KEY_CHARACTERS

@@ -6,7 +6,7 @@ export const stacksMigrations: readonly Migration[] = [
   {
     version: 1,
     minReader: 1,
-    about: 'books, the outbox and who reads it',
+    about: 'books, the outbox and its watchers',
     sql: `
 -- Where each book is kept. Names are never flattened into table names: foo + bar_baz and foo_bar + baz would meet.
 create table {schema}.stacks_book (
@@ -45,14 +45,14 @@ create function {schema}.stacks_text(v jsonb) returns text language sql immutabl
 {body};
 
 -- Keeps events of watched books, last thing before the commit, and returns the place of the last one. The lock is held until
--- the commit is done, so that places are given in commit order and nobody reads past one that is not there yet.
+-- the commit is done, so places are given in commit order and no process reads past one that is not there yet.
 create function {schema}.stacks_append(books text[], hop_count int, events text[], channel text) returns bigint
 language plpgsql as {body}
 begin
   if not exists (select 1 from {schema}.stacks_watcher w where w.owner || '/' || w.book = any (books)) then
     return null;
   end if;
-  -- Whoever has it is committing, and waits for nobody: this wait ends.
+  -- Its holder is committing and waits for nothing: this wait ends.
   perform set_config('lock_timeout', '30s', true);
   perform pg_advisory_xact_lock(hashtextextended(channel, 1));
   insert into {schema}.stacks_outbox (book, hops, event)

@@ -1,10 +1,10 @@
 import { type PostgresDriver, type Queryable, sqlStateOf } from '../../../drivers/postgres/index.js'
 import { RetryableTransactionError } from '../errors.js'
 
-/** Thrown into the driver to make it roll back; nobody else sees it. */
+/** Thrown into the driver to make it roll back; it goes no further. */
 const ROLLBACK = Symbol('rollback')
 
-/** A transaction that stays open until it is told to end. */
+/** A transaction that stays open until it is ended. */
 export interface OpenTransaction extends Queryable {
   commit(): Promise<void>
   rollback(): Promise<void>
@@ -12,7 +12,7 @@ export interface OpenTransaction extends Queryable {
 
 /**
  * Begins a transaction and keeps it open. The driver runs a function inside a transaction and repeats it where the server
- * undid it; here the function waits to be told how it ends, and is never repeated, because what ran in it was a user's.
+ * undid it; here the function waits for its end, and is never repeated, because the code that ran in it was the user's.
  */
 export async function openTransaction(driver: PostgresDriver, setup: string): Promise<OpenTransaction> {
   const opened = deferred<Queryable>()
@@ -68,7 +68,7 @@ function deferred<T>(): Deferred<T> {
     resolve = yes
     reject = no
   })
-  // Whoever needs it awaits it; nobody need.
+  // Not every caller awaits it.
   promise.catch(() => undefined)
   return { promise, resolve, reject }
 }

@@ -1,12 +1,12 @@
-import type { Clock } from '../../../core/clock.js'
-import { keepAlive } from '../../../core/keep-alive.js'
-import type { Ms } from '../../../core/time.js'
+import type { Clock } from '../../../core/time/clock.js'
+import { keepAlive } from '../../../core/time/keep-alive.js'
+import type { Ms } from '../../../core/time/time.js'
 import { type PostgresDriver, type Row, type SqlValue, sqlStateOf } from '../../../drivers/postgres/index.js'
 import type { Outbox, OutboxEntry, WatcherState, Writers } from '../backend.js'
+import type { BookRef } from '../documents/names.js'
+import type { Doc } from '../documents/value.js'
 import { WatcherTakenError } from '../errors.js'
-import type { ChangeEvent } from '../events.js'
-import type { BookRef } from '../names.js'
-import type { Doc } from '../value.js'
+import type { ChangeEvent } from '../watch/events.js'
 
 export interface PostgresOutboxOptions {
   readonly driver: PostgresDriver
@@ -108,18 +108,18 @@ export function postgresOutbox({ driver, schema, channel, clock }: PostgresOutbo
       await sweep(...row)
       return true
     },
-    // After a gap some may have been missed: look.
+    // After a gap some notifications may have been missed.
     onAppend: (wake) => driver.listen(channel, wake, wake),
   }
 }
 
-/** How long writers may be kept waiting by a registration, and how long they are then left alone. */
+/** How long writers may be kept waiting by a registration, and how long it then lets them go on. */
 const REGISTER_MS: Ms = 100
 const PAUSE_MS: Ms = 200
 
 /**
  * Waits for the transactions that are writing now, and makes those that come wait: a transaction that has begun does not see a
- * watcher that is registered after it, and its events would be missed. It waits in short pieces, so that one transaction that
+ * watcher that is registered after it, and its events would be missed. It waits in short pieces, so one transaction that
  * takes long keeps only this registration waiting, and not every writer that comes after it. Returns whose watcher has the
  * name now.
  */
@@ -165,7 +165,7 @@ function tryRegister(driver: PostgresDriver, schema: string, name: string, ref: 
 /** The processes that write to the store. */
 export function postgresWriters(driver: PostgresDriver, schema: string): Writers {
   return {
-    async enrol(instance: string, fingerprint: string, leaseMs: Ms) {
+    async register(instance: string, fingerprint: string, leaseMs: Ms) {
       await driver.query({
         name: '',
         text: `with gone as (delete from ${schema}.stacks_writer where until <= now() and instance <> $1)

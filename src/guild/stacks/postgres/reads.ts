@@ -1,8 +1,8 @@
 import type { Queryable } from '../../../drivers/postgres/index.js'
 import type { BackendReads, Stored } from '../backend.js'
-import type { Filter, InternalQuery } from '../filter.js'
-import type { BookRef } from '../names.js'
-import type { Doc } from '../value.js'
+import type { BookRef } from '../documents/names.js'
+import type { Doc } from '../documents/value.js'
+import type { Filter, InternalQuery } from '../query/filter.js'
 import type { Catalogue } from './catalogue.js'
 import { type Expressions, Parameters } from './expression.js'
 

@@ -1,32 +1,32 @@
-import type { Clock } from '../../../core/clock.js'
 import { MillraceError } from '../../../core/error.js'
-import { keepAlive } from '../../../core/keep-alive.js'
-import type { Ms } from '../../../core/time.js'
+import type { Clock } from '../../../core/time/clock.js'
+import { keepAlive } from '../../../core/time/keep-alive.js'
+import type { Ms } from '../../../core/time/time.js'
 
 /** A transaction waited too long for a connection. */
 export class NoConnectionError extends MillraceError {
   constructor(max: number, waitedMs: Ms) {
     super(
       'NO_CONNECTION',
-      `${max} transactions have been open for ${waitedMs} ms, so that this one got no connection. Look for transactions that ` +
+      `${max} transactions have been open for ${waitedMs} ms, so this one got no connection. Find transactions that ` +
         'wait for each other, or raise maxConnections.',
       { facts: { max, waitedMs } },
     )
   }
 }
 
-/** Bounds how many transactions are open at once, so that some connections are left for single reads. First come, first served. */
+/** Bounds how many transactions are open at the same time, so some connections are left for single reads. First come, first served. */
 export class Slots {
   readonly #clock: Clock
   readonly #max: number
-  readonly #patienceMs: Ms
+  readonly #timeoutMs: Ms
   #taken = 0
   readonly #waiting = new Set<() => void>()
 
-  constructor(clock: Clock, max: number, patienceMs: Ms) {
+  constructor(clock: Clock, max: number, timeoutMs: Ms) {
     this.#clock = clock
     this.#max = max
-    this.#patienceMs = patienceMs
+    this.#timeoutMs = timeoutMs
   }
 
   /** Resolves with the function that gives it back. */
@@ -36,7 +36,7 @@ export class Slots {
     return () => this.#pass()
   }
 
-  /** Hands the slot on, so that nobody who comes later overtakes. */
+  /** Hands the slot on, so a later caller cannot overtake. */
   #pass(): void {
     const [next] = this.#waiting
     if (next === undefined) this.#taken -= 1
@@ -47,10 +47,10 @@ export class Slots {
     return new Promise((resolve, reject) => {
       // Our timers let a process end; this one has promised an answer.
       const release = this.#clock.isReal === true ? keepAlive() : () => undefined
-      const cancel = this.#clock.after(this.#patienceMs, () => {
+      const cancel = this.#clock.after(this.#timeoutMs, () => {
         this.#waiting.delete(go)
         release()
-        reject(new NoConnectionError(this.#max, this.#patienceMs))
+        reject(new NoConnectionError(this.#max, this.#timeoutMs))
       })
       const go = (): void => {
         cancel()

@@ -1,7 +1,7 @@
 import type { BackendTx, Stored } from '../backend.js'
-import type { ChangeEvent } from '../events.js'
-import { type BookRef, bookKey } from '../names.js'
-import type { Doc } from '../value.js'
+import { type BookRef, bookKey } from '../documents/names.js'
+import type { Doc } from '../documents/value.js'
+import type { ChangeEvent } from '../watch/events.js'
 import type { OpenTransaction } from './open-transaction.js'
 import { type PostgresParts, PostgresReads, parsed } from './reads.js'
 
@@ -13,7 +13,7 @@ export interface PostgresTxOptions extends PostgresParts {
   readonly release: () => void
 }
 
-/** A transaction on a connection of its own. Conflicts with others show when a document is written or locked. */
+/** A transaction on its own connection. Conflicts with others show when a document is written or locked. */
 export class PostgresTx extends PostgresReads implements BackendTx {
   readonly #tx: OpenTransaction
   readonly #options: PostgresTxOptions

@@ -1,6 +1,5 @@
 import { mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { type Clock, type Random, systemClock } from '../../../core/clock.js'
 import { MillraceError } from '../../../core/error.js'
 import {
   booleanOption,
@@ -10,14 +9,15 @@ import {
   optionsObject,
   stringOption,
 } from '../../../core/options.js'
+import { type Clock, type Random, systemClock } from '../../../core/time/clock.js'
 import { ChangeWatch } from '../../../drivers/sqlite/change-watch.js'
 import { inWriteTransaction } from '../../../drivers/sqlite/database.js'
 import { openSqlite } from '../../../drivers/sqlite/open.js'
 import { migrate } from '../../../drivers/sqlite/schema.js'
 import type { BackendReads, BackendTx, Outbox, StacksBackend, Writers } from '../backend.js'
+import type { BookRef, IndexFields } from '../documents/names.js'
 import { StacksClosedError } from '../errors.js'
-import { FifoLock } from '../fifo-lock.js'
-import type { BookRef, IndexFields } from '../names.js'
+import { FifoLock } from '../transaction/fifo-lock.js'
 import { Catalogue } from './catalogue.js'
 import { sqliteOutbox, sqliteWriters } from './outbox.js'
 import { type OnSession, SqliteReads } from './reads.js'
@@ -29,7 +29,7 @@ import { SqliteTx } from './tx.js'
 export interface SqliteStacksOptions {
   /** The file; a relative path starts at the guild's directory. Its directory is made. Default: `stacks.sqlite`. */
   readonly file?: string
-  /** Begins the names of the tables, so that several stores can share a file. Default: `stacks`. */
+  /** Prefix of the table names, for several stores in one file. Default: `stacks`. */
   readonly prefix?: string
   /** `'normal'` (default): a power cut may take the last transactions, never break the file. `'full'`: nothing is lost. */
   readonly synchronous?: 'normal' | 'full'
@@ -37,7 +37,7 @@ export interface SqliteStacksOptions {
    * How much of the file each connection keeps in memory, in MiB. A store has one that writes, one that reads, and one for each
    * read-only transaction at a time (four of these are kept). Default: 8, which holds what leads to the documents of a million;
    * the documents themselves are kept by the operating system. More makes writes slower rather than faster: whenever a page of
-   * a tree is divided, SQLite looks through all that it keeps.
+   * a tree is divided, SQLite searches all that it keeps.
    */
   readonly cacheMiB?: number
   /** False: the tables have to be there. Default true. */
@@ -82,16 +82,9 @@ export function sqliteStacks(given?: SqliteStacksOptions): StacksBackend {
   })
 }
 
-interface Resolved {
-  readonly file: string
-  readonly prefix: string
-  readonly synchronous: 'normal' | 'full'
-  readonly cacheMiB: number
-  readonly migrate: boolean
-  readonly driver: SqliteStacksOptions['driver']
-  readonly clock: Clock
-  readonly random: Random
-}
+type Resolved = { readonly [K in keyof Required<SqliteStacksOptions>]: SqliteStacksOptions[K] } & Required<
+  Omit<SqliteStacksOptions, 'driver'>
+>
 
 interface Opened {
   readonly file: string
@@ -118,7 +111,7 @@ class SqliteBackend implements StacksBackend {
     const { prefix, clock } = options
     this.#options = options
     this.#catalogue = new Catalogue(prefix)
-    const read: OnSession = (run) => this.#patiently(() => run(this.#open().reader))
+    const read: OnSession = (run) => this.#untilFree(() => run(this.#open().reader))
     const write: OnSession = (run) => this.#write(run)
     this.reads = new SqliteReads(read, this.#catalogue)
     this.outbox = sqliteOutbox({ prefix, clock, read, write, onAppend: (wake) => this.#onAppend(wake) })
@@ -154,10 +147,10 @@ class SqliteBackend implements StacksBackend {
 
   async ensureBook(ref: BookRef, indexes: readonly IndexFields[]): Promise<void> {
     // Most starts find everything in place, and need no lock.
-    if (!(await this.#patiently(() => this.#catalogue.has(this.#open().reader, ref, indexes))))
+    if (!(await this.#untilFree(() => this.#catalogue.has(this.#open().reader, ref, indexes))))
       await this.#write((session) => this.#catalogue.make(session, ref, indexes))
-    // Known from now on, so that transactions need not ask.
-    await this.#patiently(() => this.#catalogue.refresh(this.#open().reader, ref))
+    // Known from now on, so transactions need not query it.
+    await this.#untilFree(() => this.#catalogue.refresh(this.#open().reader, ref))
   }
 
   async begin({ readOnly }: { readonly readOnly: boolean }): Promise<BackendTx> {
@@ -170,7 +163,7 @@ class SqliteBackend implements StacksBackend {
     const release = await this.#lock.take()
     try {
       const { writer } = this.#open()
-      await this.#patiently(() => writer.db.exec('begin immediate'))
+      await this.#untilFree(() => writer.db.exec('begin immediate'))
       return new SqliteTx({ ...common, session: writer, release })
     } catch (error) {
       release()
@@ -193,7 +186,7 @@ class SqliteBackend implements StacksBackend {
     return untilFree(file, this.#options.clock, this.#options.random, run)
   }
 
-  async #patiently<T>(run: () => T): Promise<T> {
+  async #untilFree<T>(run: () => T): Promise<T> {
     return this.#retried(this.#open().file, run)
   }
 
@@ -201,7 +194,7 @@ class SqliteBackend implements StacksBackend {
     const release = await this.#lock.take()
     try {
       const { writer } = this.#open()
-      return await this.#patiently(() => inWriteTransaction(writer.db, () => run(writer)))
+      return await this.#untilFree(() => inWriteTransaction(writer.db, () => run(writer)))
     } finally {
       release()
     }
@@ -210,7 +203,7 @@ class SqliteBackend implements StacksBackend {
   async #beginSnapshot(): Promise<Session> {
     const session = this.#idle.pop() ?? (await this.#connect(this.#open().file))
     try {
-      await this.#patiently(() => {
+      await this.#untilFree(() => {
         if (!session.db.inTransaction) session.db.exec('begin')
         // The first read fixes what the transaction sees.
         session.get(`select 1 from ${this.#options.prefix}_book limit 1`)
@@ -231,7 +224,7 @@ class SqliteBackend implements StacksBackend {
     for (const { wake } of [...this.#listeners]) wake()
   }
 
-  /** Our own commits tell us themselves; those of other connections change the version of the file. */
+  /** Our own commits wake the listeners; those of other connections change the version of the file. */
   #onAppend(wake: () => void): () => void {
     const one = { wake }
     this.#listeners.add(one)

@@ -1,5 +1,5 @@
+import { type BookRef, bookKey, type FieldPath, type IndexFields, indexKey } from '../documents/names.js'
 import { UnknownBookError } from '../errors.js'
-import { type BookRef, bookKey, type FieldPath, type IndexFields, indexKey } from '../names.js'
 import { indexColumns, isId, type KeyColumns } from './expression.js'
 import { fillSql, insertSql, triggersSql } from './key-columns.js'
 import type { Session } from './session.js'
@@ -27,7 +27,7 @@ export class Catalogue {
   }
 
   /**
-   * As `find`, but read anew. A column that another process has added since is no more than a faster way to the same answer, and
+   * As `find`, but read from the file again. A column that another process has added since is no more than a faster way to the same answer, and
    * triggers fill it, so nothing breaks while it is not known.
    */
   refresh(session: Session, ref: BookRef): Book | undefined {

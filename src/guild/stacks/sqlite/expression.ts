@@ -1,7 +1,7 @@
 import { unreachable } from '../../../core/unreachable.js'
 import type { SqliteValue } from '../../../drivers/sqlite/database.js'
-import type { Filter, InternalQuery, RangeOp, Test, Value } from '../filter.js'
-import type { FieldPath, IndexFields } from '../names.js'
+import type { FieldPath, IndexFields } from '../documents/names.js'
+import type { Filter, InternalQuery, RangeOp, Test, Value } from '../query/filter.js'
 
 /** A piece of a statement and its parameters. */
 export interface Sql {
@@ -60,7 +60,7 @@ export function querySql(query: InternalQuery, columns: KeyColumns): Sql {
     ...query.orderBy.map(({ field, descending }) => `${keyOf(field, columns)} ${descending ? 'desc' : 'asc'}`),
     'id',
   ]
-  // A bare `limit ?` lets SQLite plan by the number, and so plan anew whenever one is bound: most of the time of a small query.
+  // A bare `limit ?` lets SQLite plan by the number, and so plan again whenever one is bound: most of the time of a small query.
   const limit = query.limit === undefined ? '' : ' limit +? offset +?'
   return {
     text: `where ${where.text} order by ${order.join(', ')}${limit}`,
@@ -104,7 +104,7 @@ function testSql(given: Test, columns: KeyColumns): Sql {
 }
 
 /**
- * The id has a column of its own, and is always a text. SQLite would turn a number into a text before it compares it with a
+ * The id has its own column, and is always a text. SQLite would turn a number into a text before it compares it with a
  * column of texts, so what is no text is answered here.
  */
 function idTest(test: Test): Test | boolean {

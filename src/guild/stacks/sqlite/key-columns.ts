@@ -1,8 +1,8 @@
-import { fieldPath } from '../names.js'
+import { fieldPath } from '../documents/names.js'
 import { type KeyColumns, keyFrom } from './expression.js'
 
-// Keys of indexed fields have columns of their own beside the document. An index over the document itself is written anew with
-// every write of the document, since SQLite cannot know that a field in it has not changed; one over columns is left alone
+// Keys of indexed fields have their own columns beside the document. An index over the document itself is rewritten with
+// every write of the document, since SQLite cannot know that a field in it has not changed; one over columns is not touched
 // unless a statement names them.
 
 /** Adds a document (its id, its revision, its text) with its keys. */
@@ -18,7 +18,7 @@ export function fillSql(table: string, columns: KeyColumns): string {
 }
 
 /**
- * Keeps the columns in step with the documents. The table does that itself, and not who writes: a process that was started
+ * Keeps the columns in step with the documents. The table does that itself, not the writer: a process that was started
  * before a column was added does not know of it. Nothing is written while the keys stay as they are.
  */
 export function triggersSql(table: string, columns: KeyColumns): string {

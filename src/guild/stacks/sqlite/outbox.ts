@@ -1,10 +1,10 @@
-import type { Clock } from '../../../core/clock.js'
-import type { Ms } from '../../../core/time.js'
+import type { Clock } from '../../../core/time/clock.js'
+import type { Ms } from '../../../core/time/time.js'
 import type { Outbox, OutboxEntry, WatcherState, Writers } from '../backend.js'
+import { bookKey } from '../documents/names.js'
+import type { Doc } from '../documents/value.js'
 import { WatcherTakenError } from '../errors.js'
-import type { ChangeEvent } from '../events.js'
-import { bookKey } from '../names.js'
-import type { Doc } from '../value.js'
+import type { ChangeEvent } from '../watch/events.js'
 import type { OnSession } from './reads.js'
 import type { Session } from './session.js'
 
@@ -13,7 +13,7 @@ export interface SqliteOutboxOptions {
   readonly clock: Clock
   /** A read of what is committed. */
   readonly read: OnSession
-  /** A write transaction of its own. */
+  /** A separate write transaction. */
   readonly write: OnSession
   readonly onAppend: (wake: () => void) => () => void
 }
@@ -145,7 +145,7 @@ export function sqliteOutbox({ prefix, clock, read, write, onAppend }: SqliteOut
 /** The processes that write to the file. */
 export function sqliteWriters(prefix: string, clock: Clock, write: OnSession): Writers {
   return {
-    enrol: (instance: string, fingerprint: string, leaseMs: Ms) =>
+    register: (instance: string, fingerprint: string, leaseMs: Ms) =>
       write((session) => {
         const now = clock.now()
         session.run(`delete from ${prefix}_writer where until <= ?`, now)

@@ -1,12 +1,12 @@
 import type { BackendReads, Stored } from '../backend.js'
-import type { Filter, InternalQuery } from '../filter.js'
-import type { BookRef } from '../names.js'
-import type { Doc } from '../value.js'
+import type { BookRef } from '../documents/names.js'
+import type { Doc } from '../documents/value.js'
+import type { Filter, InternalQuery } from '../query/filter.js'
 import type { Catalogue } from './catalogue.js'
 import { filterSql, querySql } from './expression.js'
 import type { Session } from './session.js'
 
-/** Who gives a connection to read on, and tries again while others are in the way. */
+/** Runs a read on a connection, and tries again while another process holds the lock. */
 export type OnSession = <T>(run: (session: Session) => T) => Promise<T>
 
 /** Reads on some connection: the reader's for single reads, the writer's inside its transaction. */

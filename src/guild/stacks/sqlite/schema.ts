@@ -27,7 +27,7 @@ export function stacksSchema(prefix: string): SchemaPlan {
       },
       {
         version: 2,
-        // Triggers keep the columns up to date, whoever writes.
+        // Triggers keep the columns up to date for every writer.
         minReader: 1,
         sql: `
           -- Fields whose keys have columns of their own in the table of the book.

@@ -1,13 +1,14 @@
-import type { Clock, Random } from '../../../core/clock.js'
-import { keepAlive } from '../../../core/keep-alive.js'
-import type { Ms } from '../../../core/time.js'
+import { doublingDelay } from '../../../core/retry/backoff.js'
+import type { Clock, Random } from '../../../core/time/clock.js'
+import { keepAlive } from '../../../core/time/keep-alive.js'
+import type { Ms } from '../../../core/time/time.js'
 import type { SqliteDatabase, SqliteStatement, SqliteValue } from '../../../drivers/sqlite/database.js'
 import { isBusy, SqliteBusyError } from '../../../drivers/sqlite/errors.js'
 
 /** The longest pause between two tries. */
 const MAX_PAUSE_MS: Ms = 20
-/** Nobody but a program that hangs holds the write lock for so long. */
-const PATIENCE_MS: Ms = 30_000
+/** Only a program that hangs holds the write lock for so long. */
+const TIMEOUT_MS: Ms = 30_000
 /** Statements kept ready. Queries come in as many shapes as programs ask. */
 const MAX_STATEMENTS = 400
 
@@ -60,10 +61,10 @@ export async function untilFree<T>(file: string, clock: Clock, random: Random, r
       } catch (error) {
         if (!isBusy(error)) throw error
         const waited = clock.monotonic() - begun
-        if (waited >= PATIENCE_MS) throw new SqliteBusyError(file, waited, error)
+        if (waited >= TIMEOUT_MS) throw new SqliteBusyError(file, waited, error)
         // Our timers let a process end; this one has promised an answer.
         if (clock.isReal === true) release ??= keepAlive()
-        await clock.sleep(1 + random() * Math.min(MAX_PAUSE_MS, 2 ** tries))
+        await clock.sleep(1 + doublingDelay(tries, { baseMs: 1, maxMs: MAX_PAUSE_MS, jitter: 'full' }, random))
       }
     }
   } finally {

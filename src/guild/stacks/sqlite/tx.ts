@@ -1,7 +1,7 @@
 import type { BackendTx, Stored } from '../backend.js'
-import type { ChangeEvent } from '../events.js'
-import { type BookRef, bookKey } from '../names.js'
-import type { Doc } from '../value.js'
+import { type BookRef, bookKey } from '../documents/names.js'
+import type { Doc } from '../documents/value.js'
+import type { ChangeEvent } from '../watch/events.js'
 import type { Catalogue } from './catalogue.js'
 import { parsed, SqliteReads } from './reads.js'
 import type { Session } from './session.js'
@@ -12,7 +12,7 @@ export interface SqliteTxOptions {
   readonly prefix: string
   /** Hands the connection on. */
   readonly release: () => void
-  /** Told when events were committed. */
+  /** Called when events were committed. */
   readonly appended: () => void
 }
 
@@ -28,7 +28,7 @@ export class SqliteTx extends SqliteReads implements BackendTx {
   }
 
   lock(ref: BookRef, id: string): Promise<Stored | null> {
-    // Nobody else writes anything until this transaction ends.
+    // Nothing else is written until this transaction ends.
     return this.get(ref, id)
   }
 
@@ -39,7 +39,7 @@ export class SqliteTx extends SqliteReads implements BackendTx {
     const before = locked === undefined ? this.#doc(table, doc.id) : (locked?.doc ?? null)
     const text = JSON.stringify(doc)
     if (before === null) session.run(insert, doc.id, rev, text)
-    // It names no column of an index, so SQLite leaves the indexes alone; the trigger of the table sees to keys that changed.
+    // It names no column of an index, so SQLite does not touch the indexes; the trigger of the table sees to keys that changed.
     else session.run(`update ${table} set rev = ?, doc = ? where id = ?`, rev, text, doc.id)
     return before
   }

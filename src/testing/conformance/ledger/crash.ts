@@ -1,23 +1,23 @@
-import type { Claimed } from '../../../ports/item.js'
+import type { ClaimedItem } from '../../../ports/item.js'
 import type { Ledger } from '../../../ports/ledger.js'
 import type { Effect, Settlement } from '../../../ports/settlement.js'
 import type { Capability } from '../capability.js'
 import { holds, same, show } from '../check.js'
 import { clausesOn } from '../clause.js'
 import type { Fate } from '../mortal.js'
-import { byLease, claim, enqueue, finish, gated, item, type LedgerBench, park, push, retry, tell } from './bench.js'
+import { byLease, complete, deadLetter, type LedgerBench, notifyGate, retry, setGroupValue } from './bench.js'
 
 /** What a process does, step by step, that may be cut short; and how every item of it is to be settled. */
 interface Deed {
   /** Enqueued before, by a process that lives. */
   readonly before: (bench: LedgerBench) => readonly Settlement[]
   readonly act: (bench: LedgerBench, ledger: Ledger) => Promise<void>
-  /** Repeated by whoever asked for the deed and got no answer. */
+  /** What the caller repeats when it got no answer. */
   readonly again?: (bench: LedgerBench) => readonly Settlement[]
   /** The settlement of a run: the same ids each time, as an engine that plans its children makes them. */
-  readonly settle: (bench: LedgerBench, claimed: Claimed) => Settlement
+  readonly settle: (bench: LedgerBench, claimed: ClaimedItem) => Settlement
   /** What must be true at the end: the status of every item, and the value of the group. */
-  readonly statuses: Readonly<Record<string, 'success' | 'dead'>>
+  readonly statuses: Readonly<Record<string, 'completed' | 'dead'>>
   readonly value?: string
 }
 
@@ -54,7 +54,7 @@ async function cutShort(bench: LedgerBench, fate: Fate, deed: Deed): Promise<boo
   return mortal.hasMet()
 }
 
-/** What a caller does whose commit got no answer, or heard that a port failed: the same again. */
+/** What a caller does whose commit got no answer, or failed in a port: the same again. */
 async function persist(ledger: Ledger, settlement: Settlement): Promise<void> {
   for (let tries = 0; tries < 5; tries += 1) {
     const results = await ledger.commit([settlement]).catch(() => undefined)
@@ -67,7 +67,7 @@ async function bringToAnEnd(bench: LedgerBench, ledger: Ledger, deed: Deed, tall
   const { time } = bench
   let idle = 0
   for (let round = 0; idle < 3 && round < 40; round += 1) {
-    const { items } = await claim(bench, { ledger, leaseTicks: LEASE_TICKS, runs: true })
+    const { items } = await bench.claim({ ledger, leaseTicks: LEASE_TICKS, runs: true })
     for (const claimed of items) {
       const [result] = await ledger.commit([deed.settle(bench, claimed)])
       tally.run(claimed.lease.id, result?.kind)
@@ -87,7 +87,7 @@ async function checkTheEnd(bench: LedgerBench, ledger: Ledger, deed: Deed, tally
   const [group] = await ledger.groups([GROUP])
   same([group?.open, group?.value], [0, deed.value], `open count and value of the group at the end ${tally.where}`)
   tally.check()
-  const { items } = await claim(bench, { ledger })
+  const { items } = await bench.claim({ ledger })
   same(
     items.map(({ lease }) => lease.id),
     [],
@@ -95,7 +95,7 @@ async function checkTheEnd(bench: LedgerBench, ledger: Ledger, deed: Deed, tally
   )
 }
 
-/** How often things happened, as far as the living can tell. */
+/** How often things happened, as far as the surviving processes know. */
 class Tally {
   readonly where: string
   readonly #settled = new Map<string, number>()
@@ -122,45 +122,45 @@ class Tally {
   check(): void {
     for (const [id, times] of this.#settled)
       holds(times <= 1, `${id} is settled once, not ${times} times ${this.where}`)
-    holds(this.#closes <= 1, `the group is told to close at most once, not ${this.#closes} times ${this.where}`)
+    holds(this.#closes <= 1, `the group closes at most once, not ${this.#closes} times ${this.where}`)
   }
 }
 
 // ── the deeds ──
 
-const root = (bench: LedgerBench) => item(bench, 'root', { groupId: GROUP })
+const root = (bench: LedgerBench) => bench.item('root', { groupId: GROUP })
 
 const anEnqueue: Deed = {
   before: () => [],
-  act: (bench, ledger) => persist(ledger, enqueue(bench, root(bench))),
-  again: (bench) => [enqueue(bench, root(bench))],
-  settle: (_, claimed) => finish(claimed, '1'),
-  statuses: { root: 'success' },
+  act: (bench, ledger) => persist(ledger, bench.enqueue(root(bench))),
+  again: (bench) => [bench.enqueue(root(bench))],
+  settle: (_, claimed) => complete(claimed, '1'),
+  statuses: { root: 'completed' },
 }
 
-/** Children, a gate over them, a contribution, and the end. */
+/** Children, a gate over them, a group value, and the end. */
 const fanOut = (bench: LedgerBench): readonly Effect[] => [
-  { do: 'contribute', groupId: GROUP, value: '"v"', final: false },
-  { do: 'openGroup', groupId: GROUP, by: 2 },
-  ...['c1', 'c2'].map((id) => push(bench, item(bench, id, { groupId: GROUP, gates: ['gate of gate'] }))),
-  ...gated(bench, 'gate', ['c1', 'c2'], { groupId: GROUP }).effects,
+  setGroupValue(GROUP, '"v"'),
+  { do: 'joinGroup', groupId: GROUP, count: 2 },
+  ...['c1', 'c2'].map((id) => bench.enqueueEffect(id, { groupId: GROUP, gates: ['gate of gate'] })),
+  ...bench.gated('gate', ['c1', 'c2'], { groupId: GROUP }).effects,
 ]
 
 const settleFanOut: Deed['settle'] = (bench, claimed) => {
   const { id } = claimed.lease
-  if (id === 'root') return finish(claimed, '1', fanOut(bench))
-  return finish(claimed, '1', id === 'gate' ? [] : [tell('gate', id)])
+  if (id === 'root') return complete(claimed, '1', fanOut(bench))
+  return complete(claimed, '1', id === 'gate' ? [] : [notifyGate('gate', id)])
 }
 
-const familyOf = { root: 'success', c1: 'success', c2: 'success', gate: 'success' } as const
+const familyOf = { root: 'completed', c1: 'completed', c2: 'completed', gate: 'completed' } as const
 
 async function runOne(bench: LedgerBench, ledger: Ledger, settle: Deed['settle']): Promise<void> {
-  const reply = await claim(bench, { ledger, leaseTicks: LEASE_TICKS, max: 1, runs: true }).catch(() => undefined)
+  const reply = await bench.claim({ ledger, leaseTicks: LEASE_TICKS, max: 1, runs: true }).catch(() => undefined)
   for (const claimed of reply?.items ?? []) await persist(ledger, settle(bench, claimed))
 }
 
 const aFanOut: Deed = {
-  before: (bench) => [enqueue(bench, root(bench))],
+  before: (bench) => [bench.enqueue(root(bench))],
   act: (bench, ledger) => runOne(bench, ledger, settleFanOut),
   settle: settleFanOut,
   statuses: familyOf,
@@ -170,19 +170,19 @@ const aFanOut: Deed = {
 /** The last member of a gate: its end frees the gate item. */
 const aLastMember: Deed = {
   before: (bench) => [
-    enqueue(bench, item(bench, 'c1', { groupId: GROUP, gates: ['gate of gate'] })),
-    gated(bench, 'gate', ['c1'], { groupId: GROUP }),
+    bench.enqueue('c1', { groupId: GROUP, gates: ['gate of gate'] }),
+    bench.gated('gate', ['c1'], { groupId: GROUP }),
   ],
   act: (bench, ledger) => runOne(bench, ledger, settleFanOut),
   settle: settleFanOut,
-  statuses: { c1: 'success', gate: 'success' },
+  statuses: { c1: 'completed', gate: 'completed' },
 }
 
 const aRetry: Deed = {
-  before: (bench) => [enqueue(bench, root(bench))],
+  before: (bench) => [bench.enqueue(root(bench))],
   act: (bench, ledger) => runOne(bench, ledger, (_, claimed) => retry(claimed, bench.time.ms(2))),
-  settle: (_, claimed) => finish(claimed, '1'),
-  statuses: { root: 'success' },
+  settle: (_, claimed) => complete(claimed, '1'),
+  statuses: { root: 'completed' },
 }
 
 const aRelease: Deed = {
@@ -194,27 +194,27 @@ const aRelease: Deed = {
 }
 
 const aPark: Deed = {
-  before: (bench) => [enqueue(bench, root(bench))],
-  act: (bench, ledger) => runOne(bench, ledger, (_, claimed) => park(claimed)),
-  settle: (_, claimed) => park(claimed),
+  before: (bench) => [bench.enqueue(root(bench))],
+  act: (bench, ledger) => runOne(bench, ledger, (_, claimed) => deadLetter(claimed)),
+  settle: (_, claimed) => deadLetter(claimed),
   statuses: { root: 'dead' },
 }
 
-const look =
-  'the order of the steps: record, count once by a marker, push, ack last; and how a later claim resumes them.'
+const hint =
+  'the order of the steps: record, count once by a marker, enqueue, ack last; and how a later claim resumes them.'
 const needs = ['crash points', 'exact time'] as const
 const counting = [...needs, 'counts once'] as const
 
 const dying = (what: string, deed: Deed, needed: readonly Capability[] = counting) => ({
-  law: `A process that dies at any call of its ports while it ${what} loses nothing and doubles nothing: others finish it.`,
-  look,
+  law: `A process that dies at any call of its ports while it ${what} loses nothing and doubles nothing: other processes complete it.`,
+  hint,
   needs: needed,
   run: (bench: LedgerBench) => cutShortEverywhere(bench, 'dies', deed),
 })
 
 const stumbling = (what: string, deed: Deed) => ({
   law: `When any one call of a port fails while a process ${what}, repeating the commit completes it, once.`,
-  look,
+  hint,
   needs,
   run: (bench: LedgerBench) => cutShortEverywhere(bench, 'stumbles', deed),
 })
@@ -230,8 +230,8 @@ export const crashClauses = clausesOn<LedgerBench>()({
     aLastMember,
   ),
   'ledger: a crash during a retry loses and doubles nothing': dying('retries an item', aRetry, needs),
-  'ledger: a crash during a release loses and doubles nothing': dying('puts an item back', aRelease, needs),
-  'ledger: a crash during a park loses and doubles nothing': dying('parks an item', aPark),
+  'ledger: a crash during a release loses and doubles nothing': dying('releases an item', aRelease, needs),
+  'ledger: a crash during a dead-lettering loses and doubles nothing': dying('dead-letters an item', aPark),
   'ledger: a failed call during an enqueue is repaired by repeating it': stumbling('enqueues', anEnqueue),
   'ledger: a failed call during a fan-out is repaired by repeating it': stumbling(
     'settles a parent with children',
@@ -242,5 +242,5 @@ export const crashClauses = clausesOn<LedgerBench>()({
     aLastMember,
   ),
   'ledger: a failed call during a retry is repaired by repeating it': stumbling('retries an item', aRetry),
-  'ledger: a failed call during a park is repaired by repeating it': stumbling('parks an item', aPark),
+  'ledger: a failed call during a dead-lettering is repaired by repeating it': stumbling('dead-letters an item', aPark),
 })

@@ -1,27 +1,13 @@
 import { holds, present, same, show } from '../check.js'
 import { clausesOn } from '../clause.js'
-import {
-  applied,
-  claim,
-  commitOne,
-  enqueue,
-  finish,
-  ids,
-  item,
-  kinds,
-  type LedgerBench,
-  nothingToClaim,
-  openCount,
-  take,
-  view,
-} from './bench.js'
+import { commitOne, complete, ids, kinds, type LedgerBench } from './bench.js'
 
 export const enqueueClauses = clausesOn<LedgerBench>()({
   'ledger: an enqueued item is claimed with everything it carried': {
-    law: 'A committed push makes the item claimable; its envelope comes back whole, unknown fields included.',
-    look: 'how the envelope is taken apart into columns and put together again.',
+    law: 'A committed enqueue makes the item claimable; its envelope comes back whole, unknown fields included.',
+    hint: 'how the envelope is taken apart into columns and put together again.',
     async run(bench) {
-      const sent = item(bench, 'a', {
+      const sent = bench.item('a', {
         v: 1,
         input: '{"text":"it\'s \\"quoted\\"\\n漢字"}',
         priority: 3,
@@ -37,8 +23,8 @@ export const enqueueClauses = clausesOn<LedgerBench>()({
         runTimeout: 5,
         'x-unknown': { nested: [1, null, 'two'] },
       })
-      await applied(bench.ledger, [enqueue(bench, sent)], 'the enqueue')
-      const { items, at } = await claim(bench)
+      await bench.apply('the enqueue', [bench.enqueue(sent)])
+      const { items, now } = await bench.claim()
       same(ids(items), ['a'], 'the items claimed')
       const { lease, envelope, lapses, crashes, deliveries } = present(items[0], 'the claimed item')
       same({ ...envelope }, { ...sent }, 'the envelope')
@@ -49,82 +35,81 @@ export const enqueueClauses = clausesOn<LedgerBench>()({
         `the token is unguessable (${show(lease.token)})`,
       )
       holds(Number.isInteger(lease.fence) && lease.fence >= 1, `the fence is a positive integer (${lease.fence})`)
-      if (bench.time.exact) same(lease.until, at + bench.time.ms(30), 'the end of the lease')
-      await nothingToClaim(bench, 'while it is leased')
+      if (bench.time.exact) same(lease.until, now + bench.time.ms(30), 'the end of the lease')
+      await bench.nothingToClaim('while it is leased')
     },
   },
   'ledger: repeating an enqueue adds nothing': {
     law: 'Guard `absent`: while the id is known in any state, the same enqueue answers `repeated` and changes nothing.',
-    look: 'whether the guard is checked before the group is opened, in the same batch too.',
+    hint: 'whether the guard is checked before the group is opened, in the same batch too.',
     needs: ['counts once'],
     async run(bench) {
       const { ledger } = bench
-      const settlement = enqueue(bench, item(bench, 'a', { groupId: 'g' }))
+      const settlement = bench.enqueue('a', { groupId: 'g' })
       same(kinds(await ledger.commit([settlement, settlement])), ['applied', 'repeated'], 'twice in one batch')
       same(await commitOne(ledger, settlement), { kind: 'repeated', id: 'a' }, 'again, while it is pending')
-      same(await openCount(bench, 'g'), 1, 'the open count of its group')
-      const [a] = await take(bench, ['a'])
+      same(await bench.openCount('g'), 1, 'the open count of its group')
+      const [a] = await bench.take(['a'])
       same(await commitOne(ledger, settlement), { kind: 'repeated', id: 'a' }, 'again, while it is running')
-      await applied(ledger, [finish(a)], 'the finish')
+      await bench.apply('the completion', [complete(a)])
       same(await commitOne(ledger, settlement), { kind: 'repeated', id: 'a' }, 'again, after it ended')
-      same(await openCount(bench, 'g'), 0, 'the open count of its group')
-      await nothingToClaim(bench, 'after the repetitions')
+      same(await bench.openCount('g'), 0, 'the open count of its group')
+      await bench.nothingToClaim('after the repetitions')
     },
   },
-  'ledger: one id enqueued by two processes at once is one item': {
+  'ledger: one id enqueued by two processes concurrently is one item': {
     law: 'Guard `absent` holds for exactly one of any set of concurrent enqueues of an id.',
-    look: 'whether looking for the id and writing it are one atomic step.',
+    hint: 'whether the id is checked and written in one atomic step.',
     needs: ['counts once'],
     async run(bench) {
       const other = await bench.again()
-      const settlement = enqueue(bench, item(bench, 'a', { groupId: 'g' }))
+      const settlement = bench.enqueue('a', { groupId: 'g' })
       const results = await Promise.all([bench.ledger, other, bench.ledger, other].map((l) => commitOne(l, settlement)))
       same(kinds(results).toSorted(), ['applied', 'repeated', 'repeated', 'repeated'], 'what became of four enqueues')
-      same(await openCount(bench, 'g'), 1, 'the open count of its group')
-      const [a] = await take(bench, ['a'])
-      same(await applied(bench.ledger, [finish(a)], 'the finish'), [{ groupId: 'g' }], 'the groups closed by it')
+      same(await bench.openCount('g'), 1, 'the open count of its group')
+      const [a] = await bench.take(['a'])
+      same(await bench.apply('the completion', [complete(a)]), [{ groupId: 'g' }], 'the groups closed by it')
     },
   },
   'ledger: a delayed item is not claimable before it is due': {
     law: '`delayMs` hides the item until the time of the backend has moved on by that much.',
-    look: 'whether the due time is compared at the claim.',
+    hint: 'whether the due time is compared at the claim.',
     async run(bench) {
-      const { ledger, time } = bench
-      await applied(ledger, [enqueue(bench, item(bench, 'later'), { delayMs: time.ms(4) })], 'the enqueue')
-      await nothingToClaim(bench, 'at once')
-      same((await view(bench, 'later')).status, 'pending', 'its status')
+      const { time } = bench
+      await bench.enqueueItems(['later'], {}, { delayMs: time.ms(4) })
+      await bench.nothingToClaim('immediately')
+      same((await bench.view('later')).status, 'pending', 'its status')
       await time.pass(time.ms(2))
-      await nothingToClaim(bench, 'before it is due')
+      await bench.nothingToClaim('before it is due')
       await time.pass(time.ms(3))
-      await take(bench, ['later'])
+      await bench.take(['later'])
     },
   },
   'ledger: results align with the batch': {
-    law: 'commit answers one result for each settlement, in order; a bad one never fails its neighbours.',
-    look: 'whether results are collected by position.',
+    law: 'commit answers one result for each settlement, in order; a failed settlement never fails its neighbours.',
+    hint: 'whether results are collected by position.',
     async run(bench) {
       const { ledger } = bench
       same(await ledger.commit([]), [], 'the results of an empty batch')
-      await applied(ledger, [enqueue(bench, item(bench, 'known'))], 'the first enqueue')
-      const [known] = await take(bench, ['known'])
-      const nobody = { ...known, lease: { ...known.lease, token: 'not the token' } }
+      const [known] = await bench.enqueueAndTake(['known'])
+      const forged = { ...known, lease: { ...known.lease, token: 'not the token' } }
       const results = await ledger.commit([
-        enqueue(bench, item(bench, 'a')),
-        finish(nobody),
-        { guard: { by: 'status', id: 'absent', in: ['pending'] }, effects: [{ do: 'erase', id: 'absent' }] },
+        bench.enqueue('a'),
+        complete(forged),
+        { guard: { by: 'status', id: 'absent', in: ['pending'] }, effects: [{ do: 'delete', id: 'absent' }] },
         { guard: { by: 'none' }, effects: [{ do: 'log', who: 'suite', why: 'conformance', what: 'nothing' }] },
-        enqueue(bench, item(bench, 'b')),
+        bench.enqueue('b'),
       ])
       same(kinds(results), ['applied', 'stale', 'stale', 'applied', 'applied'], 'the kinds of the results')
-      await take(bench, ['a', 'b'])
+      await bench.take(['a', 'b'])
     },
   },
-  'ledger: what is not known reads undefined': {
-    law: 'read and groups answer in the order of their ids, undefined for those that do not exist.',
-    look: 'whether the answers align with the ids.',
+  'ledger: an unknown id reads undefined': {
+    law: 'read and groups answer in the order of their ids, undefined for ids that do not exist.',
+    hint: 'whether the answers align with the ids.',
     async run(bench) {
       const { ledger } = bench
-      await applied(ledger, [enqueue(bench, item(bench, 'a', { groupId: 'g' }))], 'the enqueue')
+      await bench.enqueueItems(['a'], { groupId: 'g' })
       const views = await ledger.read(['none', 'a', 'none', 'a'])
       same(
         views.map((found) => found?.envelope.id),

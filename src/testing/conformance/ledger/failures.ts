@@ -1,57 +1,43 @@
-import type { Claimed } from '../../../ports/item.js'
-import type { FailureGroup } from '../../../ports/ledger.js'
+import type { FailureGroup } from '../../../ports/inspect.js'
+import type { ClaimedItem } from '../../../ports/item.js'
 import { holds, same } from '../check.js'
 import { clausesOn } from '../clause.js'
-import { applied, byLease, DAY, enqueue, finish, item, type LedgerBench, park, take } from './bench.js'
-import { died, failed, power, retried } from './failing.js'
-import { listed } from './listing.js'
+import { byLease, complete, DAY, deadLetter, type LedgerBench, redrive } from './bench.js'
+import { died, failed, listed, retried } from './inspect-bench.js'
 
 export const failureClauses = clausesOn<LedgerBench>()({
-  'ledger: groups failures by what they failed of': {
+  'ledger: groups failures by their fingerprint': {
     law: 'failures(limit) groups dead and retrying items by fingerprint, class and type, the largest first, with the first and last time and the last as a sample.',
-    look: 'whether the aggregate covers both states, and takes class, time and error of a retrying item from its last run.',
+    hint: 'whether the aggregate covers both states, and takes class, time and error of a retrying item from its last run.',
     needs: ['inspect'],
     async run(bench) {
-      const { ledger, time } = bench
-      same([...(await power(bench, 'failures')(10))], [], 'the failures of nothing')
+      const { time } = bench
+      same([...(await bench.inspect.failures(10))], [], 'the failures of nothing')
       const names = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1', 'd1', 'ok', 'late'] as const
       const typeOf = (id: string) => (id === 'c1' ? 'pdf' : 'mail')
-      await applied(
-        ledger,
-        names.map((id) => enqueue(bench, item(bench, id, { type: typeOf(id) }))),
+      await bench.apply(
         'the enqueues',
+        names.map((id) => bench.enqueue(id, { type: typeOf(id) })),
       )
-      const [a1, a2, a3, b1, b2, c1, d1, ok, late] = await take(bench, names, { leaseTicks: 10_000 })
+      const [a1, a2, a3, b1, b2, c1, d1, ok, late] = await bench.take(names, { leaseTicks: 10_000 })
       const t0 = time.clock.now()
-      await applied(
-        ledger,
-        [died(bench, a1, { fingerprint: 'fa' }), died(bench, c1, { fingerprint: 'fa' })],
-        'two ends',
-      )
+      await bench.apply('two ends', [died(bench, a1, { fingerprint: 'fa' }), died(bench, c1, { fingerprint: 'fa' })])
       await time.pass(time.ms(1))
       const t1 = time.clock.now()
-      await applied(
-        ledger,
-        [
-          retried(bench, a2, { fingerprint: 'fa' }),
-          died(bench, b1, { fingerprint: 'fb' }),
-          finish(ok, '1'),
-          // Died of time, without a failed run.
-          park(late, 'deadline exceeded'),
-        ],
-        'more of it',
-      )
+      await bench.apply('more of it', [
+        retried(bench, a2, { fingerprint: 'fa' }),
+        died(bench, b1, { fingerprint: 'fb' }),
+        complete(ok, '1'),
+        // Died of time, without a failed run.
+        deadLetter(late, 'deadline exceeded'),
+      ])
       await time.pass(time.ms(1))
       const t2 = time.clock.now()
-      await applied(
-        ledger,
-        [
-          died(bench, a3, { fingerprint: 'fa', error: 'Error: the last of them' }),
-          died(bench, b2, { fingerprint: 'fb' }),
-          died(bench, d1, { fingerprint: 'fb', class: 'poison' }),
-        ],
-        'the rest',
-      )
+      await bench.apply('the rest', [
+        died(bench, a3, { fingerprint: 'fa', error: 'Error: the last of them' }),
+        died(bench, b2, { fingerprint: 'fb' }),
+        died(bench, d1, { fingerprint: 'fb', class: 'poison' }),
+      ])
       const expected: FailureGroup[] = [
         {
           fingerprint: 'fa',
@@ -101,22 +87,15 @@ export const failureClauses = clausesOn<LedgerBench>()({
           holds(firstAt <= lastAt, `a group begins before it ends (${firstAt}, ${lastAt})`)
           return [fingerprint, of, type, dead, retrying, { ...sample }, ...(time.exact ? [firstAt, lastAt] : [])]
         })
-      same(shown(await power(bench, 'failures')(10)), shown(expected), 'the groups')
-      same(shown(await power(bench, 'failures')(2)), shown(expected.slice(0, 2)), 'the two largest groups')
+      same(shown(await bench.inspect.failures(10)), shown(expected), 'the groups')
+      same(shown(await bench.inspect.failures(2)), shown(expected.slice(0, 2)), 'the two largest groups')
       const group = { state: 'dead', fingerprint: 'fb', class: 'poison', type: 'mail' } as const
       same(await listed(bench, group), ['d1'], 'the list of one group')
-      await applied(
-        ledger,
-        ['a1', 'a3'].map((id) => ({
-          guard: { by: 'status', id, in: ['dead'] },
-          effects: [
-            { do: 'openGroup', groupId: `g-${id}`, by: 1 },
-            { do: 'reopen', id, delayMs: 0 },
-          ],
-        })),
+      await bench.apply(
         'two redrives',
+        ['a1', 'a3'].map((id) => redrive(id)),
       )
-      const after = (await power(bench, 'failures')(10)).find((one) => one.fingerprint === 'fa' && one.type === 'mail')
+      const after = (await bench.inspect.failures(10)).find((one) => one.fingerprint === 'fa' && one.type === 'mail')
       same(
         [after?.dead, after?.retrying, after?.sample.id, after?.sample.error],
         [0, 1, 'a2', 'Error: a2'],
@@ -124,41 +103,31 @@ export const failureClauses = clausesOn<LedgerBench>()({
       )
     },
   },
-  'ledger: groups what died without a failed run': {
-    law: 'A park that brings a fingerprint puts its item into that group, also over that of its last run; it is listed and counted by it. A cancelled one is in no group.',
-    look: 'whether the fingerprint of `park` is stored with the item and indexed, above that of the last attempt.',
+  'ledger: groups items that died without a failed run': {
+    law: 'A `deadLetter` with a fingerprint puts its item into that group, whatever the fingerprint of its last run, and the item is listed and counted by it. A cancelled item is in no group.',
+    hint: 'whether the fingerprint of `deadLetter` is stored with the item and indexed, and overrides that of the last attempt.',
     needs: ['inspect'],
     async run(bench) {
-      const { ledger } = bench
       const names = ['late1', 'late2', 'cut', 'plain', 'gone'] as const
-      await applied(
-        ledger,
-        names.map((id) => enqueue(bench, item(bench, id))),
-        'the enqueues',
-      )
-      const [late1, late2, cut, plain, gone] = await take(bench, names, { leaseTicks: 10_000 })
-      const ended = (claimed: Claimed, ending: 'expired' | 'crashed' | 'cancelled', fingerprint: string) => {
+      const [late1, late2, cut, plain, gone] = await bench.enqueueAndTake(names, {}, { leaseTicks: 10_000 })
+      const ended = (claimed: ClaimedItem, ending: 'expired' | 'crashed' | 'cancelled', fingerprint: string) => {
         const { id, groupId } = claimed.envelope
         const error = `${ending} without a run`
         return byLease(claimed.lease, [
           ...(claimed === cut ? [failed(bench, claimed, { fingerprint: 'f-run' })] : []),
-          { do: 'park', id, ending, class: 'poison', error, keepMs: DAY, fingerprint },
-          { do: 'closeGroup', groupId, by: 1 },
+          { do: 'deadLetter', id, ending, class: 'poison', error, keepMs: DAY, fingerprint },
+          { do: 'leaveGroup', groupId, count: 1 },
         ])
       }
-      await applied(
-        ledger,
-        [
-          ended(late1, 'expired', 'f-late'),
-          ended(late2, 'expired', 'f-late'),
-          ended(cut, 'crashed', 'f-cut'),
-          died(bench, plain, { fingerprint: 'f-run' }),
-          ended(gone, 'cancelled', 'f-late'),
-        ],
-        'the ends',
-      )
+      await bench.apply('the ends', [
+        ended(late1, 'expired', 'f-late'),
+        ended(late2, 'expired', 'f-late'),
+        ended(cut, 'crashed', 'f-cut'),
+        died(bench, plain, { fingerprint: 'f-run' }),
+        ended(gone, 'cancelled', 'f-late'),
+      ])
       const groups = async () =>
-        (await power(bench, 'failures')(10))
+        (await bench.inspect.failures(10))
           .map(({ fingerprint, class: of, dead, sample }) => [fingerprint, of, dead, sample.error])
           .toSorted()
       same(
@@ -171,24 +140,16 @@ export const failureClauses = clausesOn<LedgerBench>()({
         'the groups',
       )
       same((await listed(bench, { state: 'dead', fingerprint: 'f-late' })).toSorted(), ['late1', 'late2'], 'one group')
-      same(await power(bench, 'count')({ state: 'dead', fingerprint: 'f-cut' }), 1, 'the size of one group')
+      same(await bench.inspect.count({ state: 'dead', fingerprint: 'f-cut' }), 1, 'the size of one group')
       same(await listed(bench, { state: 'dead', fingerprint: 'f-run' }), ['plain'], 'the group of the last run')
-      await applied(
-        ledger,
-        ['late1', 'cut'].map((id) => ({
-          guard: { by: 'status', id, in: ['dead'] },
-          effects: [
-            { do: 'openGroup', groupId: `g-${id}`, by: 1 },
-            { do: 'reopen', id, delayMs: 0 },
-          ],
-        })),
+      await bench.apply(
         'two redrives',
+        ['late1', 'cut'].map((id) => redrive(id)),
       )
-      const again = await take(bench, ['late1', 'cut'], { leaseTicks: 10_000 })
-      await applied(
-        ledger,
-        again.map((claimed) => died(bench, claimed, { fingerprint: 'f-run' })),
+      const again = await bench.take(['late1', 'cut'], { leaseTicks: 10_000 })
+      await bench.apply(
         'two ends of failed runs',
+        again.map((claimed) => died(bench, claimed, { fingerprint: 'f-run' })),
       )
       same(
         (await groups()).map(([fingerprint, , dead]) => [fingerprint, dead]),
@@ -196,7 +157,7 @@ export const failureClauses = clausesOn<LedgerBench>()({
           ['f-late', 1],
           ['f-run', 3],
         ],
-        'the groups after those redriven failed of something else',
+        'the groups after the redriven items failed with another error',
       )
     },
   },

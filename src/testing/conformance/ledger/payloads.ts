@@ -1,9 +1,8 @@
-import type { ItemSummary } from '../../../ports/ledger.js'
+import type { ItemSummary } from '../../../ports/inspect.js'
 import { holds, present, same } from '../check.js'
 import { clausesOn } from '../clause.js'
-import { applied, enqueue, finish, item, type LedgerBench, park, take, view, worker } from './bench.js'
-import { died, power } from './failing.js'
-import { inspectOf } from './listing.js'
+import { complete, deadLetter, type LedgerBench, setGroupValue, worker } from './bench.js'
+import { died } from './inspect-bench.js'
 
 const INPUT = JSON.stringify('the input')
 const RESULT = JSON.stringify('the result')
@@ -25,30 +24,25 @@ function isWithoutPayloads(seen: ItemSummary, where: string): void {
 async function loaded(bench: LedgerBench): Promise<void> {
   const { ledger, time } = bench
   const names = ['done', 'dead', 'active'] as const
-  await applied(
-    ledger,
-    names.map((id) => enqueue(bench, item(bench, id, { input: INPUT, tags: ['x'] }))),
-    'three enqueues',
-  )
-  const taken = await take(bench, names, { leaseTicks: 10_000 })
+  const taken = await bench.enqueueAndTake(names, { input: INPUT, tags: ['x'] }, { leaseTicks: 10_000 })
   await ledger.extend(
     taken.map(({ lease }) => ({ lease, running: true, progress: PROGRESS })),
     time.ms(10_000),
     worker(),
   )
   const [done, dead] = taken
-  const value = { do: 'contribute', groupId: 'g-done', value: RESULT, final: false } as const
-  await applied(ledger, [finish(done, RESULT, [value]), park(dead, ERROR)], 'two ends')
+  const value = setGroupValue('g-done', RESULT)
+  await bench.apply('two ends', [complete(done, RESULT, [value]), deadLetter(dead, ERROR)])
 }
 
 export const payloadClauses = clausesOn<LedgerBench>()({
   'ledger: lists carry no payloads': {
     law: 'list() and summaries() have neither input, result nor progress, and of an error its first line, at most 500 characters.',
-    look: 'what the list selects: result and progress belong to read() alone, and listedError() cuts an error.',
+    hint: 'what the list selects: result and progress belong only to read(), and listedError() cuts an error.',
     needs: ['inspect'],
     async run(bench) {
       await loaded(bench)
-      const inspect = inspectOf(bench)
+      const inspect = bench.inspect
       const queries = [{}, { tag: 'x' }, { state: 'completed' }, { state: 'dead' }, { state: 'active' }] as const
       for (const query of queries) {
         const { items } = await inspect.list({ ...query, limit: 10 })
@@ -57,7 +51,7 @@ export const payloadClauses = clausesOn<LedgerBench>()({
       }
       const asked = ['done', 'dead', 'active', 'no such item']
       const [done, dead, active, none] = await inspect.summaries(asked)
-      same([done?.status, dead?.status, active?.status, none], ['success', 'dead', 'running', undefined], 'summaries')
+      same([done?.status, dead?.status, active?.status, none], ['completed', 'dead', 'running', undefined], 'summaries')
       for (const seen of [done, dead, active]) isWithoutPayloads(present(seen, 'a summary'), 'summaries()')
       const { items } = await inspect.list({ state: 'dead', limit: 1 })
       for (const error of [dead?.error, items[0]?.error]) same(error, `${ERROR.slice(0, 500)}…`, 'the error in a list')
@@ -65,37 +59,35 @@ export const payloadClauses = clausesOn<LedgerBench>()({
   },
   'ledger: one item has its payloads, whole': {
     law: 'read() has the result, the progress and the whole error of an item.',
-    look: 'whether what lists leave out or cut is left out or cut here, too.',
+    hint: 'whether what lists leave out or cut is left out or cut here, too.',
     needs: ['inspect'],
     async run(bench) {
       await loaded(bench)
-      same((await view(bench, 'done')).result, RESULT, 'the result')
-      same((await view(bench, 'active')).progress, PROGRESS, 'the progress')
-      same((await view(bench, 'dead')).error, ERROR, 'the error')
+      same((await bench.view('done')).result, RESULT, 'the result')
+      same((await bench.view('active')).progress, PROGRESS, 'the progress')
+      same((await bench.view('dead')).error, ERROR, 'the error')
     },
   },
   'ledger: failures show a line of an error': {
     law: 'The sample of failures() has the first line of its error, at most 500 characters.',
-    look: 'whether listedError() cuts it.',
+    hint: 'whether listedError() cuts it.',
     needs: ['inspect'],
     async run(bench) {
-      await applied(bench.ledger, [enqueue(bench, item(bench, 'a'))], 'the enqueue')
-      const [a] = await take(bench, ['a'])
-      await applied(bench.ledger, [died(bench, a, { fingerprint: 'f', error: ERROR })], 'its end')
-      const [group] = await power(bench, 'failures')(1)
+      const [a] = await bench.enqueueAndTake(['a'])
+      await bench.apply('its end', [died(bench, a, { fingerprint: 'f', error: ERROR })])
+      const [group] = await bench.inspect.failures(1)
       same(group?.sample, { id: 'a', error: `${ERROR.slice(0, 500)}…` }, 'the sample')
     },
   },
   'ledger: counts the open items of groups apart from their values': {
     law: 'openCounts(ids) is the open count of each group, as groups(ids) has it, and nothing else.',
-    look: 'whether both read the same count; the value is not needed for it.',
+    hint: 'whether both read the same count; the value is not needed for it.',
     needs: ['inspect'],
     async run(bench) {
       await loaded(bench)
-      const many = ['m1', 'm2'].map((id) => enqueue(bench, item(bench, id, { groupId: 'many' })))
-      await applied(bench.ledger, many, 'two of one group')
+      await bench.enqueueItems(['m1', 'm2'], { groupId: 'many' })
       const asked = ['g-done', 'g-active', 'many', 'no such group']
-      same(await inspectOf(bench).openCounts(asked), [0, 1, 2, undefined], 'the open counts')
+      same(await bench.inspect.openCounts(asked), [0, 1, 2, undefined], 'the open counts')
       const groups = await bench.ledger.groups(asked)
       same(
         groups.map((group) => [group?.open, group?.value]),

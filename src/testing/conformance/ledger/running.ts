@@ -1,8 +1,8 @@
 import { present, same } from '../check.js'
 import { clausesOn } from '../clause.js'
-import { applied, claim, enqueue, finish, item, type LedgerBench, retry, take, view, worker } from './bench.js'
+import { complete, type LedgerBench, retry, worker } from './bench.js'
 
-/** Tells in a heartbeat whether the handler runs. */
+/** A heartbeat that says whether the handler runs. */
 const beat = (
   bench: LedgerBench,
   lease: Parameters<LedgerBench['ledger']['extend']>[0][0]['lease'],
@@ -12,14 +12,14 @@ const beat = (
 export const runningClauses = clausesOn<LedgerBench>()({
   'ledger: a lease that lapses before anything ran is no crash': {
     law: '`lapses` counts leases that ended by expiry; one whose holder never said that its handler ran adds nothing to `crashes`.',
-    look: 'where the two counters are raised: at the reclaim, the second only for a lease that is marked as running.',
+    hint: 'where the two counters are raised: at the reclaim, the second only for a lease that is marked as running.',
     needs: ['lapses'],
     async run(bench) {
-      const { ledger, time } = bench
-      await applied(ledger, [enqueue(bench, item(bench, 'a'))], 'the enqueue')
+      const { time } = bench
+      await bench.enqueueItems(['a'])
       const counters = []
       for (const runs of [false, true, false, true]) {
-        const [a] = await take(bench, ['a'], { leaseTicks: 2, runs })
+        const [a] = await bench.take(['a'], { leaseTicks: 2, runs })
         counters.push([a.lapses, a.crashes])
         await time.pass(time.ms(3))
       }
@@ -34,115 +34,110 @@ export const runningClauses = clausesOn<LedgerBench>()({
   },
   'ledger: the last heartbeat says whether a lapse is a crash': {
     law: '`running` belongs to the lease and each extension overwrites it; a claim begins with false.',
-    look: 'whether extend stores false as well as true, and whether a new lease begins without the mark of the last one.',
+    hint: 'whether extend stores false as well as true, and whether a new lease begins without the mark of the last one.',
     async run(bench) {
       const { ledger, time } = bench
       const names = ['waited', 'ran', 'ended', 'ran again'] as const
-      await applied(
-        ledger,
-        names.map((id) => enqueue(bench, item(bench, id))),
-        'four enqueues',
-      )
-      const [waited, ran, ended, again] = await take(bench, names, { leaseTicks: 2, runs: false })
+      const [waited, ran, ended, again] = await bench.enqueueAndTake(names, {}, { leaseTicks: 2, runs: false })
       // In one call for all, as the engine does it.
-      const tell = (...running: boolean[]) =>
+      const report = (...running: boolean[]) =>
         ledger.extend(
           [waited, ran, ended, again].map(({ lease }, i) => ({ lease, running: running[i]! })),
           time.ms(2),
           worker(),
         )
       const begun = [ran, ended, again].map(({ lease }) => lease)
-      await ledger.begin?.(begun)
-      same(await tell(false, true, true, true), ['held', 'held', 'held', 'held'], 'the answers')
-      await tell(false, true, false, false)
-      await tell(false, true, false, true)
+      await ledger.markStarted?.(begun)
+      same(await report(false, true, true, true), ['held', 'held', 'held', 'held'], 'the answers')
+      await report(false, true, false, false)
+      await report(false, true, false, true)
       await time.pass(time.ms(3))
-      const reply = await claim(bench, { leaseTicks: 2, runs: false })
+      const reply = await bench.claim({ leaseTicks: 2, runs: false })
       const crashes = Object.fromEntries(reply.items.map((claimed) => [claimed.lease.id, claimed.crashes]))
       same(crashes, { waited: 0, ran: 1, ended: 0, 'ran again': 1 }, 'the crashes once all four leases ran out')
-      same(reply.crashed ?? [], ['t', 't'], 'the types that the claim tells of')
+      same(reply.crashed ?? [], ['t', 't'], 'the types that the claim reports')
       await time.pass(time.ms(3))
-      const next = await claim(bench)
+      const next = await bench.claim()
       const later = Object.fromEntries(next.items.map((claimed) => [claimed.lease.id, claimed.crashes]))
-      same(later, crashes, 'the crashes once the next leases ran out, which nobody ran')
+      same(later, crashes, 'the crashes once the next leases ran out without a run')
     },
   },
   'ledger: an item born leased is no crash until a heartbeat says that it runs': {
     law: 'Birth under a lease starts with running = false, as a claim does.',
-    look: 'what the push writes beside the lease.',
+    hint: 'what the enqueue writes beside the lease.',
     needs: ['born leased', 'lapses'],
     async run(bench) {
-      const { ledger, time } = bench
-      const heldBy = (id: string) => ({ worker: 'w1', token: `token of ${id}`, leaseMs: time.ms(2) })
-      const born = ['waited', 'ran'].map((id) => enqueue(bench, item(bench, id), { heldBy: heldBy(id) }))
-      await applied(ledger, born, 'two enqueues, born leased')
+      const { time } = bench
+      const leasedTo = (id: string) => ({ worker: 'w1', token: `token of ${id}`, leaseMs: time.ms(2) })
+      const born = ['waited', 'ran'].map((id) => bench.enqueue(id, {}, { leasedTo: leasedTo(id) }))
+      await bench.apply('two enqueues, born leased', born)
       const lease = { id: 'ran', queue: bench.queue, token: 'token of ran', fence: 1, until: time.clock.now() }
-      same(await beat(bench, lease, true), ['held'], 'the heartbeat of the one that ran')
+      same(await beat(bench, lease, true), ['held'], 'the heartbeat of the running one')
       await time.pass(time.ms(3))
-      const [waited, ran] = await take(bench, ['waited', 'ran'])
+      const [waited, ran] = await bench.take(['waited', 'ran'])
       same([waited.lapses, waited.crashes], [1, 0], 'lapses and crashes of the one that only waited')
       same([ran.lapses, ran.crashes], [1, 1], 'lapses and crashes of the one that ran')
     },
   },
   'ledger: a crash is counted once for each run': {
     law: '`crashes` counts the lapses of leases whose handler ran, also across processes.',
-    look: 'whether the mark is written where another process finds it.',
+    hint: 'whether the mark is written where another process finds it.',
     async run(bench) {
       const { ledger, time } = bench
       const other = await bench.again()
-      await applied(ledger, [enqueue(bench, item(bench, 'a'))], 'the enqueue')
+      await bench.enqueueItems(['a'])
       const crashes = []
       for (const by of [ledger, other, ledger]) {
-        const [a] = await take(bench, ['a'], { leaseTicks: 2, ledger: by, runs: true })
+        const [a] = await bench.take(['a'], { leaseTicks: 2, ledger: by, runs: true })
         crashes.push(a.crashes)
         await time.pass(time.ms(3))
       }
       same(crashes, [0, 1, 2], 'the crashes at three leases, by two processes, that all ran')
     },
   },
-  'ledger: a claim tells once which runs were cut off': {
+  'ledger: a claim reports each crashed run once': {
     law: 'The claim that finds a running lease lapsed names its type in `crashed`; later ones do not.',
-    look: 'what the reclaim returns.',
+    hint: 'what the reclaim returns.',
     async run(bench) {
       const { ledger, time } = bench
       const other = await bench.again()
-      await applied(ledger, [enqueue(bench, item(bench, 'a'))], 'the enqueue')
+      await bench.enqueueItems(['a'])
       const told = []
       for (const by of [ledger, other, ledger]) {
-        const reply = await claim(bench, { leaseTicks: 2, ledger: by, runs: true })
+        const reply = await bench.claim({ leaseTicks: 2, ledger: by, runs: true })
         told.push(reply.crashed ?? [])
-        await applied(by, [retry(reply.items[0]!, 0)].slice(0, told.length - 1), 'a retry')
+        await bench.apply('a retry', [retry(reply.items[0]!, 0)].slice(0, told.length - 1), by)
         if (told.length === 1) await time.pass(time.ms(3))
       }
-      const { type } = item(bench, 'a')
-      same(told, [[], [type], []], 'what a first claim, one after a crash and one after a retry told')
+      const { type } = bench.item('a')
+      same(told, [[], [type], []], 'what a first claim, one after a crash and one after a retry reported')
     },
   },
   'ledger: an item shows when it was handed to its worker': {
     law: '`runAt` is the time of the claim (of the birth, where it was born leased); heartbeats and its end leave it.',
-    look: 'what the claim writes into the view, and whether extend or the end of the item overwrites it.',
+    hint: 'what the claim writes into the view, and whether extend or the end of the item overwrites it.',
     needs: ['inspect', 'exact time'],
     async run(bench) {
-      const { ledger, time } = bench
-      await applied(ledger, [enqueue(bench, item(bench, 'a'))], 'the enqueue')
+      const { time } = bench
+      await bench.enqueueItems(['a'])
       await time.pass(time.ms(1))
       const handed = time.clock.now()
-      const [a] = await take(bench, ['a'])
-      same((await view(bench, 'a')).runAt, handed, '`runAt` once it is claimed')
+      const [a] = await bench.take(['a'])
+      same((await bench.view('a')).runAt, handed, '`runAt` once it is claimed')
       await time.pass(time.ms(1))
       await beat(bench, a.lease, true)
-      same((await view(bench, 'a')).runAt, handed, '`runAt` after a heartbeat')
+      same((await bench.view('a')).runAt, handed, '`runAt` after a heartbeat')
       await time.pass(time.ms(1))
-      await applied(ledger, [finish(a)], 'the finish')
-      same((await view(bench, 'a')).runAt, handed, '`runAt` once it has ended')
-      const heldBy = { worker: 'w1', token: 'token of b', leaseMs: time.ms(2) }
-      await applied(ledger, [enqueue(bench, item(bench, 'b'), { heldBy })], 'an enqueue, born leased')
-      same((await view(bench, 'b')).runAt, time.clock.now(), '`runAt` of the one that was born leased')
+      await bench.apply('the completion', [complete(a)])
+      same((await bench.view('a')).runAt, handed, '`runAt` once it has ended')
+      const leasedTo = { worker: 'w1', token: 'token of b', leaseMs: time.ms(2) }
+      await bench.enqueueItems(['b'], {}, { leasedTo })
+      same((await bench.view('b')).runAt, time.clock.now(), '`runAt` of the item born leased')
     },
   },
-  'ledger: an item shows what its last heartbeat said of its handler': {
+  'ledger: an item shows whether its handler ran at its last heartbeat': {
     law: '`running` is there while the item is leased: false from the claim or the birth on, then what each heartbeat says.',
-    look: 'whether read and list both show the mark of the lease, also when it is false, and only while there is a lease.',
+    hint: 'whether read and list both show the mark of the lease, also when it is false, and only while there is a lease.',
     needs: ['inspect', 'born leased'],
     async run(bench) {
       const { ledger, time } = bench
@@ -150,13 +145,13 @@ export const runningClauses = clausesOn<LedgerBench>()({
       const shown = async (id: string) => {
         const { items } = await inspect.list({ limit: 10 })
         const listed = items.find(({ envelope }) => envelope.id === id)
-        return [(await view(bench, id)).running, listed?.running]
+        return [(await bench.view(id)).running, listed?.running]
       }
       const steps: unknown[] = []
       const see = async (id: string) => steps.push(await shown(id))
-      await applied(ledger, [enqueue(bench, item(bench, 'a'))], 'the enqueue')
+      await bench.enqueueItems(['a'])
       await see('a')
-      const [first] = await take(bench, ['a'], { leaseTicks: 2, runs: false })
+      const [first] = await bench.take(['a'], { leaseTicks: 2, runs: false })
       await see('a')
       for (const running of [true, false, true]) {
         await beat(bench, first.lease, running)
@@ -165,18 +160,18 @@ export const runningClauses = clausesOn<LedgerBench>()({
       const both = (running: boolean | undefined) => [running, running]
       same(steps, [undefined, false, true, false, true].map(both), 'enqueued, claimed, and after three heartbeats')
       await time.pass(time.ms(3))
-      const [second] = await take(bench, ['a'], { runs: false })
+      const [second] = await bench.take(['a'], { runs: false })
       same(await shown('a'), both(false), 'claimed again after its lease lapsed')
       await beat(bench, second.lease, true)
-      await applied(ledger, [retry(second, 0)], 'the retry')
+      await bench.apply('the retry', [retry(second, 0)])
       same(await shown('a'), both(undefined), 'once it waits for its next try')
-      const [third] = await take(bench, ['a'], { runs: true })
+      const [third] = await bench.take(['a'], { runs: true })
       same(await shown('a'), both(true), 'once that one runs')
-      await applied(ledger, [finish(third)], 'the finish')
+      await bench.apply('the completion', [complete(third)])
       same(await shown('a'), both(undefined), 'once it has ended')
-      const heldBy = { worker: 'w1', token: 'token of b', leaseMs: time.ms(2) }
-      await applied(ledger, [enqueue(bench, item(bench, 'b'), { heldBy })], 'an enqueue, born leased')
-      same(await shown('b'), both(false), 'one that was born leased')
+      const leasedTo = { worker: 'w1', token: 'token of b', leaseMs: time.ms(2) }
+      await bench.enqueueItems(['b'], {}, { leasedTo })
+      same(await shown('b'), both(false), 'an item born leased')
     },
   },
 })

@@ -20,7 +20,7 @@ const LEASE_MS = Number(leaseMs)
  * @param {string[]} words */
 const note = (...words) => appendFileSync(log, `${Date.now()} ${process.pid} ${words.join(' ')}\n`)
 
-// Whoever stands still loses its leases; the checker has to know.
+// A process that stalls loses its leases; the checker has to know.
 let lastTick = Date.now()
 const tick = () => {
   if (Date.now() - lastTick > LEASE_MS / 3) note('stall', String(lastTick))

@@ -1,4 +1,4 @@
-// A process that handles a durable watcher, and writes down what it is told, until it is killed.
+// A process that handles a durable watcher, and writes down the events that it gets, until it is killed.
 // Usage: listener.ts <address> <file>
 import { appendFileSync } from 'node:fs'
 import { storeAt } from './store.js'

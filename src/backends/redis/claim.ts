@@ -1,0 +1,89 @@
+import type { At } from '../../core/time/time.js'
+import type { ClaimedItem } from '../../ports/item.js'
+import type { ClaimReply, ClaimRequest } from '../../ports/ledger.js'
+import { expiredShare } from '../shared/expired-share.js'
+import { type Cell, envelopeFrom } from './read.js'
+import { msWord } from './time.js'
+
+/** The most lapsed, due, expired or plain entries that one claim handles: the others are for the next. */
+const STEP = 200
+/** The most leases that one script hands out of a queue, or extends: more take another call. */
+export const MAX_LEASES = 500
+
+/** A claim as claim.lua reads it. */
+export function claimWords(ask: ClaimRequest, token: string): (string | number)[] {
+  const head = [token, msWord(ask.leaseMs) || '0', ask.worker, STEP, ask.rooms?.length ?? '']
+  const rooms = ask.rooms?.flatMap(({ types, max }) => [atMost(MAX_LEASES, max), types.length, ...types]) ?? []
+  const queues = ask.queues.flatMap(({ queue, max }) => {
+    const most = atMost(MAX_LEASES, max)
+    return [queue, most, expiredShare(most)]
+  })
+  return [...head, ...rooms, ...queues]
+}
+
+const atMost = (most: number, asked: number): number => Math.min(most, Math.max(0, Math.floor(asked)))
+
+/** The reply of claim.lua. */
+export function claimReplyFrom(
+  reply: unknown,
+  token: string,
+  leaseMs: number,
+): { readonly claimed: ClaimReply; readonly hasExpired: boolean; readonly removed: number } {
+  const [at, more, due, expired, removed, unreadable, crashed, ...rows] = reply as [
+    number,
+    number,
+    number | null,
+    number,
+    number,
+    string[],
+    string[],
+    ...Cell[][],
+  ]
+  const bodies: { queue: string; body: string }[] = []
+  for (let i = 0; i < unreadable.length; i += 2) bodies.push({ queue: unreadable[i]!, body: unreadable[i + 1]! })
+  return {
+    claimed: {
+      items: rows.map((row, i) => claimedFrom(row, `${token}.${i}`, at + leaseMs)),
+      more: more === 1,
+      ...(due === null ? undefined : { nextDueAt: due }),
+      now: at,
+      ...(bodies.length === 0 ? undefined : { unreadable: bodies }),
+      ...(crashed.length === 0 ? undefined : { crashed }),
+    },
+    hasExpired: expired === 1,
+    removed,
+  }
+}
+
+function claimedFrom(row: readonly Cell[], token: string, until: At): ClaimedItem {
+  const [
+    id,
+    queue,
+    body,
+    head,
+    type,
+    group,
+    attempt,
+    startAt,
+    queueAt,
+    redrives,
+    fence,
+    lapses,
+    crashes,
+    deliveries,
+    met,
+    cancelled,
+  ] = row
+  const claimed = {
+    lease: { id: String(id), queue: String(queue), token, fence: Number(fence), until },
+    envelope: envelopeFrom([id!, body!, head!, type!, group!], attempt!, startAt!, queueAt!, redrives!),
+    lapses: Number(lapses),
+    crashes: Number(crashes),
+    deliveries: Number(deliveries),
+  }
+  return {
+    ...claimed,
+    ...(met === null ? undefined : { gate: { met: met === '1' } }),
+    ...(cancelled === null ? undefined : { cancelReason: String(cancelled) }),
+  }
+}

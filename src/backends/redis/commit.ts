@@ -1,0 +1,278 @@
+import { toWellFormed } from '../../core/text/well-formed.js'
+import { unreachable } from '../../core/unreachable.js'
+import type { ItemStatus } from '../../ports/item.js'
+import type { CommitResult, Effect, EffectOf, Guard, Settlement } from '../../ports/settlement.js'
+import { guardedId } from '../shared/check-guard.js'
+import { keepsUtf8, refusalOf } from '../shared/refusal.js'
+import { keepMsOf } from '../shared/sort-effects.js'
+import type { RedisContext } from './context.js'
+import type { Cell } from './read.js'
+import type { Swept } from './retention.js'
+import { attemptText, bodyTexts } from './stored-texts.js'
+import { msWord } from './time.js'
+
+type Words = (string | number)[]
+
+const LETTERS: Readonly<Record<ItemStatus, string>> = { pending: 'p', running: 'r', completed: 'c', dead: 'd' }
+/** The most settlements in one script: while it runs, the server does nothing else. */
+const MAX_BATCH = 500
+
+/** Commits a batch, in as many scripts as it takes. */
+export async function commitBatch(
+  context: RedisContext,
+  swept: Swept,
+  batch: readonly Settlement[],
+): Promise<readonly CommitResult[]> {
+  if (batch.length <= MAX_BATCH) return commitOnce(context, swept, batch)
+  const results: CommitResult[] = []
+  for (let from = 0; from < batch.length; from += MAX_BATCH)
+    results.push(...(await commitOnce(context, swept, batch.slice(from, from + MAX_BATCH))))
+  return results
+}
+
+async function commitOnce(
+  context: RedisContext,
+  swept: Swept,
+  batch: readonly Settlement[],
+): Promise<readonly CommitResult[]> {
+  const words = new BatchWords()
+  const results: CommitResult[] = []
+  const sent: Settlement[] = []
+  for (const settlement of batch) {
+    const stopped = stoppedBy(settlement, context.maxItemBytes, words)
+    // The reply of the script replaces a placeholder.
+    results.push(stopped ?? { kind: 'stale' })
+    if (stopped === undefined) sent.push(settlement)
+  }
+  if (sent.length === 0) return results
+  const reply = (await context.run('commit', words.all())) as readonly unknown[]
+  swept.removed(reply[4] as number, reply[3] === 1)
+  const answers = resultsFrom(reply, sent)
+  let next = 0
+  return batch.map((settlement, i) => (settlement === sent[next] ? answers[next++]! : results[i]!))
+}
+
+/** Why a settlement is not sent: one that is malformed must not fail the others. */
+function stoppedBy(settlement: Settlement, maxItemBytes: number, words: BatchWords): CommitResult | undefined {
+  try {
+    // bodyTexts writes any input, as JSON where it has to: only the other texts are checked.
+    const refusal = refusalOf(settlement, maxItemBytes, keepsUtf8)
+    if (refusal === undefined) words.add(settlement)
+    return refusal
+  } catch (error) {
+    return { kind: 'failed', error }
+  }
+}
+
+/**
+ * A batch as the words that commit.lua reads: flat, because the server, which all processes share, reads them several times as fast
+ * as one JSON text. The items and groups that it mentions come first, so that the script loads them in one call each.
+ */
+class BatchWords {
+  readonly #ids = new Set<string>()
+  readonly #groups = new Set<string>()
+  readonly #words: Words = []
+
+  /** Adds one. If it makes no sense (an effect without its fields) this throws, and it is as if it had not been added. */
+  add(settlement: Settlement): void {
+    const { length } = this.#words
+    try {
+      encodeSettlement(this.#words, settlement, this.#ids, this.#groups)
+    } catch (error) {
+      this.#words.length = length
+      throw error
+    }
+  }
+
+  all(): Words {
+    return [this.#ids.size, ...this.#ids, this.#groups.size, ...this.#groups].concat(this.#words)
+  }
+}
+
+function encodeSettlement(words: Words, { guard, effects }: Settlement, ids: Set<string>, groups: Set<string>): void {
+  encodeGuard(words, guard, ids)
+  const countAt = words.push(0) - 1
+  for (const effect of effects) {
+    if (effect.do === 'setGroupValue' && effect.ifVersion !== undefined)
+      words.push('expect', effect.groupId, effect.ifVersion)
+    else if (effect.do === 'redrive') words.push('ended', effect.id)
+  }
+  const keep = msWord(keepMsOf(effects)) || 'never'
+  for (const effect of effects) encodeEffect(words, effect, keep, ids, groups)
+  // A settlement whose guard does not hold is skipped by this count.
+  words[countAt] = words.length - 1 - countAt
+}
+
+function encodeGuard(words: Words, guard: Guard, ids: Set<string>): void {
+  switch (guard.by) {
+    case 'lease':
+      ids.add(guard.lease.id)
+      words.push('lease', guard.lease.id, guard.lease.token)
+      return
+    case 'absent':
+      ids.add(guard.id)
+      words.push('absent', guard.id, '')
+      return
+    case 'status':
+      ids.add(guard.id)
+      words.push('status', guard.id, guard.in.map((status) => LETTERS[status]).join(''))
+      return
+    case 'schedule':
+      words.push('schedule', guard.name, guard.at === undefined ? '' : String(guard.at))
+      return
+    case 'none':
+      words.push('none', '', '')
+      return
+    default:
+      unreachable(guard)
+  }
+}
+
+function encodeEffect(words: Words, effect: Effect, keep: string, ids: Set<string>, groups: Set<string>): void {
+  switch (effect.do) {
+    case 'enqueue':
+      ids.add(effect.item.id)
+      encodeEnqueue(words, effect)
+      return
+    case 'recordAttempt':
+      ids.add(effect.id)
+      words.push(
+        'attempt',
+        effect.id,
+        toWellFormed(effect.was.fingerprint ?? ''),
+        String(effect.was.endedAt),
+        effect.was.class ?? '',
+      )
+      words.push(attemptText(effect.was))
+      return
+    case 'retry':
+      ids.add(effect.id)
+      words.push('retry', effect.id, effect.attempt, msWord(effect.delayMs))
+      return
+    case 'release': {
+      ids.add(effect.id)
+      const delay = effect.delayMs === undefined ? '' : msWord(effect.delayMs) || 'never'
+      words.push('release', effect.id, delay, effect.hold?.by ?? '', effect.hold?.key ?? '')
+      return
+    }
+    case 'complete': {
+      ids.add(effect.id)
+      const result = effect.result === undefined ? '' : `=${effect.result}`
+      words.push('complete', effect.id, effect.ending, msWord(effect.keepMs), result)
+      return
+    }
+    case 'deadLetter':
+      ids.add(effect.id)
+      words.push(
+        'deadLetter',
+        effect.id,
+        effect.ending,
+        msWord(effect.keepMs),
+        effect.class,
+        toWellFormed(effect.error),
+      )
+      words.push(toWellFormed(effect.fingerprint ?? ''))
+      return
+    case 'redrive':
+      ids.add(effect.id)
+      words.push('redrive', effect.id, msWord(effect.delayMs))
+      return
+    case 'delete':
+      ids.add(effect.id)
+      words.push('delete', effect.id)
+      return
+    case 'joinGroup':
+    case 'leaveGroup':
+      groups.add(effect.groupId)
+      words.push('move', effect.groupId, effect.do === 'joinGroup' ? effect.count : -effect.count, keep)
+      return
+    case 'setGroupValue':
+      groups.add(effect.groupId)
+      words.push('setGroupValue', effect.groupId, effect.value, effect.final ? 1 : 0)
+      return
+    case 'openGate': {
+      const members = [...new Set(effect.members)]
+      for (const member of members) ids.add(member)
+      words.push('openGate', effect.key, effect.heldId, effect.need, effect.of, members.length, ...members)
+      return
+    }
+    case 'notifyGate':
+      words.push('notifyGate', effect.key, effect.member, effect.completed ? 1 : 0)
+      return
+    case 'notify':
+      words.push('notify', effect.inbox, effect.ids.length, ...effect.ids)
+      return
+    case 'schedule':
+      words.push('schedule', effect.name, String(effect.nextAt), effect.spec)
+      return
+    case 'requestCancel':
+      ids.add(effect.id)
+      words.push('requestCancel', effect.id, toWellFormed(effect.reason))
+      return
+    case 'pause':
+      words.push('pause', `${effect.what}:${effect.name}`)
+      return
+    case 'resume':
+      words.push('resume', `${effect.what}:${effect.name}`, effect.what === 'queue' ? effect.name : '')
+      return
+    case 'log':
+      words.push('log', toWellFormed(JSON.stringify({ who: effect.who, why: effect.why, what: effect.what })))
+      return
+    default:
+      unreachable(effect)
+  }
+}
+
+function encodeEnqueue(words: Words, { item, queue, delayMs, hold, leasedTo }: EffectOf<'enqueue'>): void {
+  const texts = bodyTexts(item)
+  const tags = item.tags === undefined ? [] : [...new Set(item.tags)]
+  words.push(
+    ...['enqueue', item.id, queue, msWord(delayMs), hold?.by ?? '', hold?.key ?? '', item.groupId, item.type],
+    ...[
+      String(item.priority + 0),
+      item.attempt === 1 ? '' : item.attempt,
+      item.waiter ?? '',
+      String(item.deadline ?? ''),
+    ],
+    ...[leasedTo?.worker ?? '', leasedTo?.token ?? '', leasedTo === undefined ? '' : msWord(leasedTo.leaseMs)],
+    ...[texts.head, texts.body],
+    tags.length,
+    ...tags,
+  )
+}
+
+/** The reply of commit.lua, for the settlements that were sent. */
+function resultsFrom(reply: unknown, sent: readonly Settlement[]): CommitResult[] {
+  const [kinds, closed, conflicts] = reply as [string, Cell[], Cell[]]
+  const results = sent.map((settlement, i): CommitResult => {
+    switch (kinds[i]) {
+      case 'a':
+        return { kind: 'applied', closed: [] }
+      case 'r':
+        return { kind: 'repeated', id: guardedId(settlement.guard) ?? '' }
+      default:
+        return { kind: 'stale' }
+    }
+  })
+  for (let i = 0; i < closed.length; i += 4) {
+    const at = Number(closed[i]) - 1
+    const value = closed[i + 2] ?? null
+    const one = {
+      groupId: String(closed[i + 1]),
+      ...(value === null ? undefined : { value: String(value) }),
+      ...(closed[i + 3] === 1 ? { watched: true } : undefined),
+    }
+    const known = results[at]
+    results[at] = { kind: 'applied', closed: [...(known?.kind === 'applied' ? known.closed : []), one] }
+  }
+  for (let i = 0; i < conflicts.length; i += 5) {
+    const value = conflicts[i + 2] ?? null
+    const now = {
+      ...(value === null ? undefined : { value: String(value) }),
+      final: conflicts[i + 3] === 1,
+      version: Number(conflicts[i + 4]),
+    }
+    results[Number(conflicts[i]) - 1] = { kind: 'conflict', groupId: String(conflicts[i + 1]), now }
+  }
+  return results
+}

@@ -1,0 +1,12 @@
+/**
+ * Calls an observer. What it throws, now or later, is ignored: neither the work nor the process may suffer
+ * from a logger that fails.
+ */
+export function callObserver(observer: () => unknown): void {
+  try {
+    const told = observer()
+    if (told instanceof Promise) told.catch(() => undefined)
+  } catch {
+    // The same as above.
+  }
+}

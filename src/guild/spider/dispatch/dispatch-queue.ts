@@ -1,0 +1,199 @@
+import type { LinkDoc, WritDoc } from '../../clerk/writs/writ.js'
+import type { ChangeEvent, ChangeHandler } from '../../stacks/watch/events.js'
+import type { SpiderContext } from '../context.js'
+import { cancelRig } from '../rigs/end-rig.js'
+import type { DispatchRow } from '../rigs/rig.js'
+import { RigTransaction } from '../rigs/rig-transaction.js'
+import { cycleFrom, isGate } from './link-gate.js'
+import { newestRig } from './writ-follows-rig.js'
+import { spiderStatusOf } from './writ-status.js'
+
+/**
+ * Keeps the dispatch queue: which writs may get a rig, which wait and for what. The transactions that change writs and links update
+ * it, so a crawl never reads a writ that cannot go on.
+ */
+export function writWatcher(context: SpiderContext): ChangeHandler<WritDoc> {
+  return async (event) => {
+    const id = event.type === 'delete' ? event.id : event.entry.id
+    if (event.type === 'update' && !hasMoved(event)) return
+    // What other watchers did in this transaction may have moved it on already.
+    const writ = await context.writs.get(id)
+    const isOver = writ === null || context.clerk.isTerminal(writ)
+    if (isOver && event.type !== 'create') await context.gates.put({ id, state: 'ended', at: context.now() })
+    await updateDispatch(context, id, writ)
+    if (writ?.phase === 'cancelled' && event.type === 'update' && event.prev.phase !== 'cancelled')
+      await cancelNewest(context, writ)
+  }
+}
+
+/** Updates the dispatch queue when writs are linked and unlinked. */
+export function linkWatcher(context: SpiderContext): ChangeHandler<LinkDoc> {
+  return async (event) => {
+    const before = event.type === 'create' ? undefined : event.prev
+    const after = event.type === 'delete' ? undefined : event.entry
+    const held = before !== undefined && isGate(context, before)
+    const holds = after !== undefined && isGate(context, after)
+    if (holds && !held) await linked(context, after)
+    if (held && !holds) await unlinked(context, before)
+  }
+}
+
+/** Whether a gate made the writ stuck. */
+export function isGateStuck(writ: WritDoc): boolean {
+  const cause = spiderStatusOf(writ).stuckCause
+  return writ.phase === 'stuck' && (cause === 'failed-blocker' || cause === 'cycle')
+}
+
+function hasMoved({ entry, prev }: Extract<ChangeEvent<WritDoc>, { type: 'update' }>): boolean {
+  return entry.phase !== prev.phase || entry.type !== prev.type || isGateStuck(entry) !== isGateStuck(prev)
+}
+
+/** Stores where a writ is in the queue now. */
+export async function updateDispatch(context: SpiderContext, id: string, writ: WritDoc | null): Promise<void> {
+  const row = await context.dispatch.get(id)
+  const isOpen = writ?.phase === 'open' && context.templates.mappings.has(writ.type)
+  if (row?.state === 'active') {
+    if (row.isOpen !== isOpen) await context.dispatch.patch(id, { isOpen })
+    // It was opened again and waits for engines of its stuck rig, perhaps for long: a person who sticks it meanwhile means it.
+    if (writ !== null && isOpen && spiderStatusOf(writ).rigId === row.rigId) await dropFlag(context, writ)
+    return
+  }
+  if (writ !== null && isOpen) {
+    if (row?.state === 'ready' || row?.state === 'held') return
+    await context.dispatch.put(inState(writ, 'ready', true))
+  } else if (writ !== null && isGateStuck(writ)) {
+    await context.dispatch.put(inState(writ, 'recheck', false))
+  } else if (row !== null) {
+    await context.dispatch.delete(id)
+  } else return
+  await forgetWaits(context, id)
+}
+
+/** The flag has spoken for the rig before: a writ that a person sticks from now on is not requeued because of it. */
+export async function dropFlag(context: SpiderContext, writ: WritDoc): Promise<void> {
+  const { retryable, rigId: _, ...rest } = spiderStatusOf(writ) ?? {}
+  if (retryable !== undefined) await context.clerk.setWritStatus(writ.id, 'spider', rest)
+}
+
+function inState(writ: WritDoc, state: DispatchRow['state'], isOpen: boolean): DispatchRow {
+  return { id: writ.id, state, isOpen, at: `${writ.createdAt} ${writ.id}` }
+}
+
+/** Holds a writ until one of the others has ended. */
+export async function waitFor(
+  context: SpiderContext,
+  row: DispatchRow,
+  state: 'held' | 'stuck',
+  blockerIds: readonly string[],
+): Promise<void> {
+  await context.dispatch.patch(row.id, { state })
+  await forgetWaits(context, row.id)
+  for (const blockerId of blockerIds) {
+    if (blockerId === row.id) continue
+    await context.waits.put({ id: `${blockerId}>${row.id}`, blockerId, writId: row.id, at: row.at })
+    await touchGate(context, blockerId)
+  }
+}
+
+/** The waiting writ and the one that ends both write the gate, so one of them sees the other; an end is kept until it was handled. */
+async function touchGate(context: SpiderContext, id: string): Promise<void> {
+  await context.gates.put((await context.gates.get(id)) ?? { id, state: 'waited', at: context.now() })
+}
+
+async function forgetWaits(context: SpiderContext, writId: string): Promise<void> {
+  for (const { id } of await context.waits.find({ where: [['writId', '=', writId]] })) await context.waits.delete(id)
+}
+
+/** How many writs that wait for the same one are released in one transaction. */
+const BATCH = 200
+
+/** How many such transactions one crawl makes at most: a writ that a hundred thousand wait for must not stop it. */
+const MAX_BATCHES = 10
+
+/** Makes writs ready again whose blockers have ended; their age gives them their place in the queue. */
+export async function releaseWaiting(context: SpiderContext): Promise<void> {
+  for (let batches = 0; batches < MAX_BATCHES; batches += 1) if (!(await releaseBatch(context))) return
+}
+
+async function releaseBatch(context: SpiderContext): Promise<boolean> {
+  const [first] = await context.gates.find({ where: [['state', '=', 'ended']], orderBy: ['at', 'asc'], limit: 1 })
+  if (first === undefined) return false
+  await context.change(async () => {
+    const gate = await context.gates.get(first.id)
+    if (gate?.state !== 'ended') return
+    const where = [['blockerId', '=', gate.id]] as const
+    const waits = await context.waits.find({ where: [...where], orderBy: ['at', 'asc'], limit: BATCH })
+    for (const { id, writId } of waits) {
+      await context.waits.delete(id)
+      await recheckOne(context, writId)
+    }
+    if (waits.length < BATCH) await context.gates.delete(gate.id)
+    else await context.gates.put(gate)
+  })
+  return true
+}
+
+/** Something in the way of this writ has changed. */
+async function recheckOne(context: SpiderContext, writId: string): Promise<void> {
+  const row = await context.dispatch.get(writId)
+  if (row?.state === 'held') await context.dispatch.patch(writId, { state: 'ready' })
+  if (row?.state === 'stuck') await context.dispatch.patch(writId, { state: 'recheck' })
+}
+
+/** A new link: its source waits from now on, without a crawl having to read it. A circle is left to the next crawl. */
+async function linked(context: SpiderContext, { sourceId, targetId }: LinkDoc): Promise<void> {
+  const target = await context.writs.get(targetId)
+  if (target === null || context.clerk.isTerminal(target)) return
+  // Both ends: of two links that are made at the same time and meet, one sees the other.
+  await touchGate(context, targetId)
+  const source = await context.writs.get(sourceId)
+  if (source !== null && !context.clerk.isTerminal(source)) await touchGate(context, sourceId)
+  const followers = await context.links.find({ where: [['targetId', '=', sourceId]] })
+  // Only a writ that others follow can close a circle.
+  const members = followers.some((link) => isGate(context, link)) ? await cycleFrom(context, sourceId) : undefined
+  if (members !== undefined) {
+    await recheckFrom(context, sourceId)
+    return
+  }
+  const row = await context.dispatch.get(sourceId)
+  if (row?.state !== 'ready') {
+    if (row?.state === 'held')
+      await context.waits.put({ id: `${targetId}>${sourceId}`, blockerId: targetId, writId: sourceId, at: row.at })
+    if (row?.state === 'stuck') await context.dispatch.patch(sourceId, { state: 'recheck' })
+    return
+  }
+  const targets = await context.links.find({ where: [['sourceId', '=', sourceId]] })
+  for (const link of targets) {
+    // A failed target makes it stuck, which is for a crawl to write.
+    if (isGate(context, link) && (await context.writs.get(link.targetId))?.phase === 'failed') return
+  }
+  await waitFor(context, row, 'held', [targetId])
+}
+
+async function unlinked(context: SpiderContext, { sourceId }: LinkDoc): Promise<void> {
+  const writ = await context.writs.get(sourceId)
+  await recheckOne(context, sourceId)
+  // The others of its circle are free as well.
+  const members = writ === null ? [] : (spiderStatusOf(writ).blockerIds ?? [])
+  for (const id of members) await recheckOne(context, id)
+}
+
+/** All writs that wait and from which this writ can be reached. */
+async function recheckFrom(context: SpiderContext, startId: string): Promise<void> {
+  const seen = new Set<string>()
+  const left = [startId]
+  for (let id = left.pop(); id !== undefined; id = left.pop()) {
+    if (seen.has(id)) continue
+    seen.add(id)
+    await recheckOne(context, id)
+    const followers = await context.links.find({ where: [['targetId', '=', id]] })
+    left.push(...followers.filter((link) => isGate(context, link)).map(({ sourceId }) => sourceId))
+  }
+}
+
+/** A cancelled writ takes its newest rig along, if that is still going on. */
+async function cancelNewest(context: SpiderContext, writ: WritDoc): Promise<void> {
+  const rig = await newestRig(context, writ.id)
+  const tx = rig === undefined ? undefined : await RigTransaction.load(context, rig.id)
+  if (tx?.isBusy === true) await cancelRig(context, tx, `Writ ${writ.id} cancelled`)
+}

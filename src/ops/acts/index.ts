@@ -1,1 +1,0 @@
-export { type Acts, openActs } from './open-acts.js'

@@ -1,2 +1,0 @@
-export type { PlainOptions } from './options.js'
-export { overPlainPorts } from './over-plain-ports.js'

@@ -1,0 +1,114 @@
+import { functionOption, numberOption, OptionTypeError, optionsObject, stringOption } from '../../../core/options.js'
+import { type Clock, systemClock } from '../../../core/time/clock.js'
+import type { Ms } from '../../../core/time/time.js'
+import type { PulledWork, Queue } from '../../../ports/ports.js'
+import { InletClosedError } from '../../errors.js'
+import { ownClock } from '../../middleware/middleware-host.js'
+import type { CapabilityName, Inlet, SubscribeConfig, Subscription } from '../subscription.js'
+import { QueueMessage } from './queue-message.js'
+import { QueueSubscription } from './queue-subscription.js'
+
+/** Options of {@link QueueInlet}. All optional. */
+export interface QueueInletOptions {
+  readonly clock?: Clock
+  /** The subject of its messages. Default `'queue'`. */
+  readonly subject?: string
+  /** How long a body is leased for, and extended by. Default 30 000. */
+  readonly leaseMs?: Ms
+  /** The longest wait between two polls of an empty queue; the first ones are shorter. Default 1000. */
+  readonly idlePollMs?: Ms
+  /** The routing key in a body, for order within a key. Default: none. */
+  readonly keyOf?: (body: string) => string | undefined
+}
+
+/**
+ * Any queue as a stream: bodies become messages with their text as UTF-8, and results become ack, put-back and dead letter.
+ *
+ * A put-back counts as a delivery on a plain queue, so that it has no way of giving a message back unseen. A term is kept
+ * in the queue's dead-letter sink, where it has one, unless middleware has dead-lettered it. The queue is borrowed: it is never closed.
+ *
+ * @example
+ * ```ts
+ * const inlet = new QueueInlet(memoryQueue(), { subject: 'mail' })
+ * await new Hopper({ concurrency: 8 }).receive(inlet, { topics: ['mail'] }, handle)
+ * ```
+ */
+export class QueueInlet implements Inlet {
+  readonly capabilities: ReadonlySet<CapabilityName>
+  readonly #queue: Queue
+  readonly #clock: Clock
+  readonly #subject: string
+  readonly #leaseMs: Ms
+  readonly #idlePollMs: Ms
+  readonly #keyOf: (body: string) => string | undefined
+  readonly #subscriptions = new Set<QueueSubscription>()
+  #positions = 0
+  #isClosed = false
+
+  constructor(queue: Queue, options?: QueueInletOptions) {
+    for (const method of ['pop', 'ack', 'fail', 'heartbeat'] as const) {
+      if (typeof queue?.[method] !== 'function') throw new OptionTypeError('queueInlet(queue)', 'a Queue', queue)
+    }
+    const given = optionsObject('queueInlet', options, ['clock', 'subject', 'leaseMs', 'idlePollMs', 'keyOf'])
+    this.#queue = queue
+    this.#clock = ownClock('queueInlet.clock', given.clock) ?? systemClock
+    this.#subject = stringOption('queueInlet.subject', given.subject, 'queue')
+    this.#leaseMs = numberOption('queueInlet.leaseMs', given.leaseMs, { above: 0, default: 30_000 })
+    this.#idlePollMs = numberOption('queueInlet.idlePollMs', given.idlePollMs, { above: 0, default: 1_000 })
+    this.#keyOf = functionOption('queueInlet.keyOf', given.keyOf, () => undefined)
+    this.capabilities = new Set<CapabilityName>([
+      'batched',
+      'leaseExtender',
+      'nakSupport',
+      ...(queue.size === undefined ? [] : (['lagReporter'] as const)),
+    ])
+  }
+
+  async subscribe(
+    _config: SubscribeConfig = { topics: [] },
+    options: { readonly signal?: AbortSignal } = {},
+  ): Promise<Subscription> {
+    options.signal?.throwIfAborted()
+    if (this.#isClosed) throw new InletClosedError('be subscribed to')
+    const sub = new QueueSubscription({
+      queue: this.#queue,
+      clock: this.#clock,
+      leaseMs: this.#leaseMs,
+      idlePollMs: this.#idlePollMs,
+      capabilities: this.capabilities,
+      messageOf: (pulled) => this.#messageOf(pulled),
+      origin: this,
+      onClose: (closed) => this.#subscriptions.delete(closed),
+    })
+    this.#subscriptions.add(sub)
+    return sub
+  }
+
+  /** Polls the queue now: call it when you know that something was pushed. */
+  nudge(): void {
+    for (const sub of this.#subscriptions) sub.nudge()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.all([...this.#subscriptions].map((sub) => sub.close()))
+  }
+
+  #messageOf(pulled: PulledWork): QueueMessage {
+    this.#positions += 1
+    return new QueueMessage(this, pulled, {
+      subject: this.#subject,
+      position: this.#positions,
+      key: this.#keyIn(pulled.body),
+    })
+  }
+
+  /** A body that `keyOf` cannot read is still delivered: its handler, or the codec, will say what is wrong with it. */
+  #keyIn(body: string): string | undefined {
+    try {
+      return this.#keyOf(body)
+    } catch {
+      return undefined
+    }
+  }
+}

@@ -1,0 +1,274 @@
+import type { RetryPolicyOptions } from '../../core/retry/retry-policy.js'
+import type { DeadEnding } from '../../ports/item.js'
+import type { CancelResult } from '../control/cancel.js'
+import type { Batch } from './define-batch-work.js'
+import type { WorkOptions } from './work-options.js'
+
+declare const self: unique symbol
+declare const group: unique symbol
+
+/**
+ * One unit of work, built and not yet enqueued. Its id is fixed when it is built. `S` is what `.result()` gives, `G` what
+ * it contributes to the value of its group; both exist only for the compiler.
+ */
+export interface Work<Name extends string = string, S = unknown, G = unknown> {
+  readonly id: string
+  readonly type: Name
+  readonly input: unknown
+  readonly [self]?: S
+  readonly [group]?: G
+}
+
+declare const resultOf: unique symbol
+
+/**
+ * What a handler returns: an instruction that does nothing until it is returned. Made by `ctx.result`, `ctx.queue` and
+ * `ctx.void`.
+ */
+export interface WorkResult<S = unknown, G = unknown> {
+  readonly [resultOf]: { readonly self: S; readonly group: G }
+  /** Queues `items` once what came before meets `condition`; then they are what comes before. */
+  next<const Ns extends GroupItem | readonly GroupItem[]>(
+    items: Ns,
+    condition?: DependencyCondition,
+    options?: WorkInstanceOptions,
+  ): WorkResult<S, G | GroupOf<Ns>>
+}
+
+/** What can be queued into a group: work, or the result of more of it. */
+export type GroupItem = Work<string, unknown, unknown> | WorkResult<unknown, unknown>
+
+/** When a gate opens: all have ended, all have succeeded, or so many of them have. */
+export type StateCondition = 'all-done' | 'all-success' | { readonly count: number; readonly of?: 'done' | 'success' }
+
+/** What `.next` waits for: the works before it, or (`of: 'tree'`) also everything that they queued. */
+export type DependencyCondition =
+  | StateCondition
+  | {
+      readonly of: 'tree'
+      /** Whether everything below must succeed, or only end. Default `all-success`. */
+      readonly when?: 'all-done' | 'all-success'
+    }
+
+/** Options of one item, given when it is queued. They win over those of its type. */
+export interface WorkInstanceOptions {
+  /** Start no earlier than this long from now, in ms. */
+  readonly delay?: number
+  /** Start no earlier than this instant, epoch ms. Wins over `delay`. */
+  readonly runAt?: number
+  /** Higher runs first. Default 0. */
+  readonly priority?: number
+  /** Doer group: what a `balancedDoer` keeps apart. */
+  readonly group?: string
+  readonly retry?: WorkRetry
+  /** The item expires if it has not started by this instant, epoch ms. Wins over `timeout`. */
+  readonly deadline?: number
+  /** The item expires if it has not started this long after it was enqueued, in ms. */
+  readonly timeout?: number
+  /** Run immediately in this process, without waiting in the queue. Ignored for children and for work that is not due. */
+  readonly skipQueue?: boolean
+  /** Labels to find the item by. */
+  readonly tags?: readonly string[]
+  /**
+   * How long one run may take, in ms. Then `ctx.signal` fires, and the run counts as a failed attempt, whatever its handler
+   * does afterwards.
+   */
+  readonly runTimeout?: number
+  /** The item expires at its deadline even while it runs. Default: a run that has started in time may finish. */
+  readonly strictDeadline?: boolean
+  /**
+   * Your own database transaction: the item exists if it commits, and not otherwise. Only where the backend is in the same
+   * database (`millrace/postgres`, `millrace/sqlite`). Await the handle after the commit: before it, and after a rollback,
+   * `result()` rejects with `NOT_STORED`.
+   */
+  readonly tx?: unknown
+}
+
+/** The retry policy of an item: those of its fields that are given, over those of its type, system and the defaults. */
+export type WorkRetry = RetryPolicyOptions
+
+/** A work type: mints instances, and carries its definition for `createWork`. */
+export interface WorkBuilder<Name extends string = string, I = unknown, S = unknown, G = unknown> {
+  (input: I): Work<Name, S, G>
+  readonly type: Name
+  readonly def: WorkDefinition<Name, I>
+}
+
+/** Any builder at all. `never` in place of the input, because a builder consumes it. */
+// biome-ignore lint/suspicious/noExplicitAny: an input is contravariant; `any` is the only type that all builders accept.
+export type AnyWorkBuilder = WorkBuilder<string, any, unknown, unknown>
+
+/** Name, handler and options of a work type, as the engine reads them. */
+export interface WorkDefinition<Name extends string = string, I = unknown> {
+  readonly type: Name
+  readonly options: WorkOptions<I>
+  readonly run: WorkHandler<I>
+  /** Its items run together. */
+  readonly batch?: Batch<I>
+}
+
+/** The function behind a work type. It may run more than once for one item. */
+export type WorkHandler<I = unknown, R extends WorkResult = WorkResult> = (input: I, ctx: WorkContext) => R | Promise<R>
+
+/** What a handler can ask and do. Its functions work when taken out of the object. */
+export interface WorkContext {
+  readonly id: string
+  readonly groupId: string
+  /** Which try this is, from 1. Crashes and deferrals do not count. */
+  readonly attempt: number
+  /** Id of the item whose handler queued this one. */
+  readonly parent?: string
+  /** Ids that the gate waited for, when a gate queued this one. */
+  readonly dependents?: readonly string[]
+  readonly deadline?: number
+  /** How often this item was delivered: 1 + the leases that lapsed, usually with their process. */
+  readonly deliveries: number
+  /** A number that rises with every lease of this item: put it in your own writes, and refuse smaller ones. */
+  readonly fence: number
+  /**
+   * Aborts when the run should stop, with the reason as an error: `LEASE_LOST`, `CANCELLED`, `RUN_TIMEOUT`, `DEADLINE` or
+   * `SHUTDOWN_DEADLINE`.
+   */
+  readonly signal: AbortSignal
+  /** The item's own result, and its contribution to the value of the group. The first `final` one stays. A promise is awaited. */
+  result<R>(value: R | Promise<R>, options?: ResultOptions<R>): WorkResult<R, R>
+  /** Queues more work into this group. */
+  queue<const Is extends GroupItem | readonly GroupItem[]>(
+    items: Is,
+    options?: WorkInstanceOptions,
+  ): WorkResult<void, GroupOf<Is>>
+  /** No result, and no more work. */
+  void(): WorkResult<void, void>
+  /** The states of these items, in their order; undefined where nothing is known. */
+  states(ids: readonly string[]): Promise<readonly (WorkState | undefined)[]>
+  /** True for exactly one caller in the fleet per key and day. */
+  claim(key: string): Promise<boolean>
+  /** Reports how far the run has come, for callers of `handle.progress()`. Sent about once a second; the latest value counts. */
+  progress(value: unknown): void
+}
+
+/** How a result reaches the group: `final` locks the value, `append` folds into it. */
+export interface ResultOptions<R> {
+  /** Locks the value of the group: later contributions are ignored. */
+  readonly final?: boolean
+  /** Folds this contribution into the value so far; what it returns replaces it. */
+  readonly append?: (existing: R | undefined) => R
+}
+
+/** `failed` counts as an end wherever states are compared, but nothing writes it. */
+export type WorkStatus = 'pending' | 'running' | 'success' | 'failed' | 'dead'
+
+/** The state of an item. */
+export interface WorkState {
+  readonly id: string
+  readonly type: string
+  readonly status: WorkStatus
+  readonly attempt: number
+  readonly result?: unknown
+  readonly error?: string
+  /** Why it is dead. */
+  readonly ending?: DeadEnding
+  readonly queueAt: number
+  readonly startAt: number
+  readonly runAt?: number
+  readonly endAt?: number
+  readonly priority?: number
+  readonly group?: string
+  readonly tags?: readonly string[]
+}
+
+/** Which states `list` returns: those that fit all fields given. */
+export interface ListFilter {
+  readonly type?: string
+  readonly tag?: string
+  readonly status?: WorkStatus
+}
+
+/**
+ * An enqueued item. Awaiting it waits for its whole group. Beware of `return enqueue(…)` in an async function: the handle
+ * is thenable, so that awaits the group too.
+ */
+export interface WorkHandle<Self = unknown, Group = unknown> extends PromiseLike<Group> {
+  readonly id: string
+  readonly groupId: string
+  /** Resolves once the item is durable. */
+  accepted(): Promise<Receipt>
+  /** The item's own result; rejects with its error when it is dead. */
+  result(options?: WaitOptions): Promise<Self>
+  /** The value of the group once everything in it has settled. An item that died does not reject it. */
+  group(options?: WaitOptions): Promise<Group>
+  /** Cancels the item, wherever it waits or runs, and resolves with what became of it. */
+  cancel(reason?: string): Promise<CancelResult>
+  /** The progress that its run last reported. Undefined while there is none. */
+  progress(): Promise<unknown>
+  /** Its progress as it changes, until it has ended. */
+  watchProgress(options?: ProgressOptions): AsyncIterableIterator<unknown>
+}
+
+/** Options of `watchProgress`. */
+export interface ProgressOptions {
+  /** How often to poll, in ms. Default 1000. */
+  readonly every?: number
+  readonly signal?: AbortSignal
+}
+
+/** How long to wait for a result or a group. */
+export interface WaitOptions {
+  /** Stop waiting after this long, in ms. The work goes on. */
+  readonly timeout?: number
+  readonly signal?: AbortSignal
+}
+
+/** How an enqueue was accepted: `created`, or `coalesced` with an item that existed already. */
+export interface Receipt {
+  readonly kind: 'created' | 'coalesced'
+  readonly id: string
+}
+
+// ── inference ──
+
+/** Leaves out what contributes nothing. */
+export type NonVoidUnion<U> = Exclude<U, void | undefined>
+
+export type SelfOfResult<R> = [R] extends [never] ? unknown : R extends WorkResult<infer S, unknown> ? S : never
+export type GroupOfResult<R> = [R] extends [never] ? unknown : R extends WorkResult<unknown, infer G> ? G : never
+
+/** The own result of a work. */
+export type SelfOfWork<W> = W extends Work<string, infer S, unknown> ? S : never
+/** The group value of a work. */
+export type GroupOfWork<W> = W extends Work<string, unknown, infer G> ? G : never
+
+/** What one item contributes to the value of its group. */
+export type GroupOfItem<T> =
+  T extends WorkResult<unknown, infer G>
+    ? NonVoidUnion<G>
+    : T extends Work<string, unknown, infer G>
+      ? NonVoidUnion<G>
+      : never
+/** What one item, or every one of a list, contributes. */
+export type GroupOf<Is> = Is extends readonly (infer T)[] ? GroupOfItem<T> : GroupOfItem<Is>
+
+/** The name of a builder's type. */
+export type NameOf<B> = B extends WorkBuilder<infer N, never, unknown, unknown> ? N : never
+/** The input that a builder takes. */
+export type InputOf<B> = B extends (input: infer I) => unknown ? I : never
+/** The own result of what a builder builds. */
+export type SelfOf<B> = B extends (input: never) => Work<string, infer S, unknown> ? S : never
+/** The group value of what a builder builds. */
+export type GroupOfBuilder<B> = B extends (input: never) => Work<string, unknown, infer G> ? G : never
+
+/** The names of a system's definitions. */
+export type RegistryNames<Defs extends readonly AnyWorkBuilder[]> = Defs[number]['type']
+/** The builder of that name, among a system's definitions. */
+export type BuilderForName<Defs extends readonly AnyWorkBuilder[], N extends string> = Extract<
+  Defs[number],
+  { readonly type: N }
+>
+/** The input that the type of that name takes. */
+export type InputForName<Defs extends readonly AnyWorkBuilder[], N extends string> = InputOf<BuilderForName<Defs, N>>
+/** The item's own result, for the type of that name. */
+export type SelfForName<Defs extends readonly AnyWorkBuilder[], N extends string> = SelfOf<BuilderForName<Defs, N>>
+/** The group value of the type of that name. */
+export type GroupForName<Defs extends readonly AnyWorkBuilder[], N extends string> = GroupOfBuilder<
+  BuilderForName<Defs, N>
+>

@@ -1,0 +1,260 @@
+import type { Span } from '@opentelemetry/api'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { MillraceError } from '../../core/error.js'
+import { newToken } from '../../core/ids.js'
+import type { Ms } from '../../core/time/time.js'
+import { unreachable } from '../../core/unreachable.js'
+import type { ClaimedItem, Envelope, Lease } from '../../ports/item.js'
+import type { CommitResult, Settlement } from '../../ports/settlement.js'
+import { definitionOf, groupIdOf } from '../define/define-work.js'
+import { DEPENDENCY_TYPE } from '../define/dependency.js'
+import { checkWorks } from '../define/input-schema.js'
+import type { Receipt, Work, WorkInstanceOptions } from '../define/work.js'
+import type { EngineContext } from '../engine-context.js'
+import { endEnqueueSpan } from '../observe/tracing.js'
+import { checkWork } from '../settle/result-tree.js'
+import { hintsOf } from '../worker/doers.js'
+import { isInPlace } from '../worker/lend-place.js'
+import type { Enlisted } from './enlisted.js'
+import { enqueueGateSettlement, enqueueHeldSettlement, enqueueSettlement } from './enqueue-settlement.js'
+import { resolveWork } from './resolve-gate.js'
+import { EncodeError, type ResolvedItem } from './resolve-item.js'
+
+/** The item can never be accepted as it is. */
+export class ItemRefusedError extends MillraceError {
+  constructor(code: string, message: string, limit: number | undefined) {
+    super(code, message, { facts: { limit } })
+  }
+}
+
+/** An item on its way to the backend. */
+export interface PendingEnqueue {
+  readonly id: string
+  readonly type: string
+  readonly groupId: string
+  /** What is written into it before the next batch is sent travels with it. */
+  readonly draft: { waiter?: string } | undefined
+  /** How many batches were sent before it. */
+  readonly batch: number
+  readonly accepted: Promise<Receipt>
+  /** It was written in a transaction of the caller. */
+  readonly enlisted?: Enlisted
+}
+
+const PENDING = Object.freeze({ status: 'pending' as const })
+
+/** Holds an item that this process has leased since `askedMs` at most; returns what to call when its turn has come. */
+export type HoldItem = (item: ClaimedItem, askedMs: Ms, left: () => void) => () => Promise<void>
+
+/** Turns work into items and hands them to the backend. */
+export class Enqueuer {
+  readonly #context: EngineContext
+  readonly #holdItem: HoldItem
+
+  constructor(context: EngineContext, holdItem: HoldItem) {
+    this.#context = context
+    this.#holdItem = holdItem
+  }
+
+  /** Bad options throw; an input that cannot be encoded rejects, like a commit that fails. */
+  enqueue(work: Work, options: WorkInstanceOptions | undefined): PendingEnqueue {
+    checkWork(work)
+    const { o } = this.#context
+    const groupId = groupIdOf(work, o.newId)
+    const traced = traceOf(this.#context, work, groupId)
+    if (traced?.span === undefined) return this.#enqueueIn(work, options, groupId, traced?.trace)
+    try {
+      const pending = this.#enqueueIn(work, options, groupId, traced.trace)
+      endEnqueueSpan(traced.span, pending.accepted)
+      return pending
+    } catch (error) {
+      endEnqueueSpan(traced.span, Promise.reject(error))
+      throw error
+    }
+  }
+
+  #enqueueIn(
+    work: Work,
+    options: WorkInstanceOptions | undefined,
+    groupId: string,
+    trace: Envelope['trace'],
+  ): PendingEnqueue {
+    const origin = trace === undefined ? { groupId } : { groupId, trace }
+    const resolve = () => resolveWork(this.#context.rules, work, options, origin, this.#context.now())
+    const later = (accepted: Promise<Receipt>): PendingEnqueue => {
+      const enlisted = options?.tx === undefined ? {} : { enlisted: this.#newlyEnlisted() }
+      return { id: work.id, type: work.type, groupId, draft: undefined, batch: 0, accepted, ...enlisted }
+    }
+    const send = (): PendingEnqueue => {
+      try {
+        return this.#resolved(work, groupId, resolve, options?.tx)
+      } catch (error) {
+        if (!(error instanceof EncodeError)) throw error
+        return later(Promise.reject(error))
+      }
+    }
+    const { registry } = this.#context
+    const schema: StandardSchemaV1 | undefined = registry.meet(work.type, definitionOf(work))?.options.input
+    if (schema === undefined && work.type !== DEPENDENCY_TYPE) return send()
+    // Before anything else reads the input, and before anything is written.
+    try {
+      const checked = checkWorks([work], (one) => registry.schemaOf(one))
+      return checked instanceof Promise ? later(checked.then(() => send().accepted)) : send()
+    } catch (error) {
+      return later(Promise.reject(error))
+    }
+  }
+
+  #resolved(work: Work, groupId: string, resolve: () => ResolvedItem, tx: unknown): PendingEnqueue {
+    const item = resolve()
+    const pending = { id: work.id, type: work.type, groupId, batch: this.#context.batches }
+    if (tx !== undefined) {
+      const accepted = this.#enlisted(item, tx)
+      return { ...pending, draft: undefined, accepted, enlisted: this.#newlyEnlisted() }
+    }
+    const isTimed = (item.item.deadline === undefined && item.gate === undefined) || this.#context.isTimeKnown
+    const accepted = isTimed ? this.#send(item) : this.#sendTimed(item, resolve)
+    return { ...pending, draft: item.skipQueue ? undefined : item.item, accepted }
+  }
+
+  #send(item: ResolvedItem): Promise<Receipt> {
+    if (!item.skipQueue) return this.#commit(item)
+    const { skipQueueRoom, doers } = this.#context
+    // A handler that waited for room here would block the work that makes room: its work goes through the queue instead. Where
+    // handlers have no places, we cannot know whether the caller is one.
+    const mayBeHandler = () => isInPlace() || !doers.haveAllPlaces
+    return skipQueueRoom.isFull && mayBeHandler() ? this.#commit(item) : this.#enqueueHeld(item)
+  }
+
+  /** Asks for the backend's time first: a deadline counted from a clock that is minutes off might have passed already. */
+  async #sendTimed(item: ResolvedItem, resolve: () => ResolvedItem): Promise<Receipt> {
+    await this.#context.askTime()
+    const { delayMs, item: timed } = resolve()
+    const { queueAt, startAt, deadline, input } = timed
+    // Into the same item: a caller that waits meanwhile has written its inbox into it.
+    Object.assign(item.item, { queueAt, startAt, input, ...(deadline === undefined ? {} : { deadline }) })
+    return this.#send({ ...item, delayMs })
+  }
+
+  async #commit(resolved: ResolvedItem): Promise<Receipt> {
+    return this.#sent(resolved.item, this.#context.commits.add(settlementOf(resolved)))
+  }
+
+  /**
+   * In the user's transaction, and before this returns: a synchronous transaction has ended before anything asynchronous
+   * happens. What throws here throws there, and rolls it back.
+   */
+  #enlisted(resolved: ResolvedItem, tx: unknown): Promise<Receipt> {
+    const { enlist } = this.#context.ledger
+    if (enlist === undefined) throw enlistNotSupported()
+    const results = enlist(tx).commit([settlementOf(resolved)])
+    // One settlement, one result.
+    return this.#sent(
+      resolved.item,
+      results.then(([result]) => result!),
+    )
+  }
+
+  #newlyEnlisted(): Enlisted {
+    return { atMs: this.#context.o.clock.monotonic(), isSeen: false }
+  }
+
+  async #sent(item: Envelope, sent: Promise<CommitResult>): Promise<Receipt> {
+    const { recorder } = this.#context
+    recorder.queueing(item)
+    try {
+      return this.#receipt(await sent, item)
+    } finally {
+      // No effect if it was accepted.
+      recorder.notQueued(item.id)
+    }
+  }
+
+  /** A doer takes it before it is written: if the doer refuses, nothing was written. */
+  async #enqueueHeld({ item, queue }: ResolvedItem): Promise<Receipt> {
+    const { o, doers, worker, commits, skipQueueRoom } = this.#context
+    const room = skipQueueRoom.enter()
+    if (room !== undefined) await room
+    const doer = doers.of(item.type)
+    const leasedTo = { worker: worker.id, token: newToken(), leaseMs: o.visibility }
+    const lease: Lease = { id: item.id, queue, token: leasedTo.token, fence: 1, until: item.queueAt + leasedTo.leaseMs }
+    const claimed: ClaimedItem = { lease, envelope: item, lapses: 0, crashes: 0, deliveries: 1 }
+    let accept!: (run: (() => Promise<void>) | undefined) => void
+    const accepted = new Promise<(() => Promise<void>) | undefined>((resolve) => {
+      accept = resolve
+    })
+    const askedMs = o.clock.monotonic()
+    try {
+      doer.do(async () => (await accepted)?.(), hintsOf(item))
+    } catch (error) {
+      skipQueueRoom.left()
+      throw error
+    }
+    let isHeld = false
+    try {
+      const receipt = this.#receipt(await commits.add(enqueueHeldSettlement(item, queue, leasedTo)), item)
+      isHeld = receipt.kind === 'created'
+      // Its room is free when its outcome is written, not already when its handler has ended.
+      accept(isHeld ? this.#holdItem(claimed, askedMs, () => skipQueueRoom.left()) : undefined)
+      return receipt
+    } finally {
+      if (!isHeld) {
+        accept(undefined)
+        skipQueueRoom.left()
+      }
+    }
+  }
+
+  #receipt(result: CommitResult, item: Envelope): Receipt {
+    switch (result.kind) {
+      case 'applied':
+        this.#context.recorder.queued(item, this.#context.now())
+        this.#context.remember(item, PENDING)
+        return { kind: 'created', id: item.id }
+      case 'repeated':
+        return { kind: 'coalesced', id: result.id }
+      case 'refused':
+        throw new ItemRefusedError(result.code, result.message, result.limit)
+      case 'failed':
+        throw result.error
+      case 'stale':
+      case 'conflict':
+        throw new TypeError(`an enqueue cannot be ${result.kind}: the backend broke its contract`)
+      default:
+        return unreachable(result)
+    }
+  }
+}
+
+/**
+ * The trace that the item carries: from the `trace` option, or the span of its enqueue. Neither may prevent the enqueue.
+ * `isRoot`: the active span is not the reason for it.
+ */
+export function traceOf(
+  context: EngineContext,
+  work: Work,
+  groupId: string,
+  isRoot = false,
+): { readonly span?: Span; readonly trace?: Envelope['trace'] } | undefined {
+  try {
+    const trace = context.o.given.trace?.()
+    return trace === undefined ? context.tracing.enqueue(work, groupId, isRoot) : { trace }
+  } catch (error) {
+    context.failed(error, 'queue')
+    return undefined
+  }
+}
+
+/** What an enqueue writes: a gate is opened with the item that it holds. */
+export function settlementOf(resolved: ResolvedItem): Settlement {
+  const { item, queue, gate } = resolved
+  return gate === undefined ? enqueueSettlement(item, queue, item.queueAt) : enqueueGateSettlement(resolved, gate)
+}
+
+function enlistNotSupported(): MillraceError {
+  return new MillraceError(
+    'NOT_SUPPORTED',
+    'enqueue(…, { tx }) needs a backend in the same database as the transaction (millrace/postgres, millrace/sqlite): on this one, enqueue ' +
+      'after the transaction has committed.',
+  )
+}

@@ -1,0 +1,91 @@
+import { MillraceError } from '../../core/error.js'
+import type { Clock } from '../../core/time/clock.js'
+import type { Ms } from '../../core/time/time.js'
+
+/** The shortest time that `stop()` and `close()` give the backend to answer enqueues; `stopDrain` may make it longer. */
+const LEAST_TIMEOUT_MS: Ms = 5_000
+
+export const enqueueTimeoutMs = (stopDrain: Ms): Ms => Math.max(LEAST_TIMEOUT_MS, stopDrain)
+
+/** The backend did not answer these enqueues before `stop()` or `close()` stopped waiting. */
+export class UnansweredError extends MillraceError {
+  constructor(count: number, afterMs: Ms, by: 'stop' | 'close') {
+    const then =
+      by === 'stop'
+        ? 'They are still sent while this process lives and its backend is open.'
+        : 'The backend is closed now, and what was not written is lost.'
+    super(
+      'ENQUEUES_UNANSWERED',
+      `The backend did not answer ${count} ${count === 1 ? 'enqueue' : 'enqueues'} within ${afterMs} ms, so ${by}() waits no ` +
+        `longer. ${then} Look at the backend, and enqueue them again under the same ids, which is harmless.`,
+      { facts: { count, afterMs, by } },
+    )
+  }
+}
+
+const one = () => 1
+
+/** Enqueues that the backend has not answered. */
+export class UnansweredEnqueues {
+  readonly #clock: Clock
+  readonly #hold: () => () => void
+  readonly #byId = new Map<string, Promise<unknown>>()
+  /** The answers to wait for, and how many enqueues each of them stands for. */
+  readonly #answers = new Map<Promise<unknown>, () => number>()
+  #letGo: (() => void) | undefined
+
+  /** `hold` is called when there is something to wait for; what it returns, when there is nothing left. */
+  constructor(clock: Clock, hold: () => () => void) {
+    this.#clock = clock
+    this.#hold = hold
+  }
+
+  get isEmpty(): boolean {
+    return this.#answers.size === 0
+  }
+
+  /** The enqueue of this item: before it is answered, the item may seem unknown. */
+  of(id: string): Promise<unknown> | undefined {
+    return this.#byId.get(id)
+  }
+
+  /** Whether a stop would still wait for it. */
+  has(answer: Promise<unknown>): boolean {
+    return this.#answers.has(answer)
+  }
+
+  add(id: string, answer: Promise<unknown>): void {
+    this.#byId.set(id, answer)
+    this.wait(answer, one)
+  }
+
+  /** One answer for several enqueues: those that an `enqueueMany` has still to make. */
+  wait(answer: Promise<unknown>, count: () => number): void {
+    this.#answers.set(answer, count)
+    this.#letGo ??= this.#hold()
+  }
+
+  answered(answer: Promise<unknown>, id?: string): void {
+    // The same id may be in flight again.
+    if (id !== undefined && this.#byId.get(id) === answer) this.#byId.delete(id)
+    this.#answers.delete(answer)
+    if (!this.isEmpty) return
+    this.#letGo?.()
+    this.#letGo = undefined
+  }
+
+  /** Waits this long for the answers to all enqueues so far. Returns how many stayed unanswered; they are not waited for again. */
+  async settled(ms: Ms): Promise<number> {
+    const open = [...this.#answers.keys()]
+    if (open.length === 0) return 0
+    const timer = new AbortController()
+    await Promise.race([Promise.allSettled(open), this.#clock.sleep(ms, timer.signal).catch(() => undefined)])
+    timer.abort()
+    let count = 0
+    for (const answer of open) {
+      count += this.#answers.get(answer)?.() ?? 0
+      this.answered(answer)
+    }
+    return count
+  }
+}

@@ -1,0 +1,201 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Doer, DoerTaskOptions } from '../../core/doer/doer.js'
+import { MillraceError } from '../../core/error.js'
+import type { ClaimedItem } from '../../ports/item.js'
+import { hintsOf } from './doers.js'
+
+/** How many runs of one system may have lent their places at the same time. */
+const MOST_LENT = 1_000
+
+/** A handler waits for other work while so many others do that one more would be a leak. */
+class TooManyWaitingRunsError extends MillraceError {
+  constructor() {
+    super(
+      'TOO_MANY_WAITING_RUNS',
+      `${MOST_LENT} handlers of this process wait for other work already, each with its memory and its lease. ` +
+        'Return ctx.queue(child).next(rest) instead of awaiting a child in the handler: what comes next then waits in the backend.',
+      { facts: { most: MOST_LENT } },
+    )
+  }
+}
+
+/**
+ * The places of one system, and which of them are lent. Parents are before their children in a queue, and each parent that lends
+ * its place lets another one start: all of them would start before the first child. So once half of the places that may be lent
+ * are lent, no item of a type that lends is claimed, unless a lent run waits for that type.
+ */
+export class Lending {
+  count = 0
+  readonly #places = new WeakMap<ClaimedItem, Place>()
+  readonly #lenders = new Set<string>()
+  readonly #awaited = new Map<string, number>()
+
+  get isHalfway(): boolean {
+    return this.count >= MOST_LENT / 2
+  }
+
+  isClosedTo(type: string): boolean {
+    return this.isHalfway && this.#lenders.has(type) && !this.#awaited.has(type)
+  }
+
+  /** The place that the run of an item lends while it waits. Undefined: there is no need to. */
+  placeOf(item: ClaimedItem): Place | undefined {
+    return this.#places.get(item)
+  }
+
+  /**
+   * Makes the place of a run that is about to start; `moved` is called when it is lent and taken back. What it returns is to be
+   * called when the handler has ended.
+   */
+  open(
+    items: readonly ClaimedItem[],
+    doer: Doer,
+    leave: () => void,
+    moved: (isLent: boolean) => void = () => undefined,
+  ): () => void {
+    // Where the number of places is unlimited or unknown, there is nothing to lend.
+    if (!Number.isFinite(doer.concurrency)) return leave
+    const { envelope } = items[0]!
+    const place = new Place({ type: envelope.type, doer, hints: hintsOf(envelope), lending: this, leave, moved })
+    for (const item of items) this.#places.set(item, place)
+    return () => place.end()
+  }
+
+  lend(lender: string): void {
+    this.count += 1
+    this.#lenders.add(lender)
+  }
+
+  /** A lent run starts (1) or stops (-1) to wait for an item of this type. */
+  awaited(type: string, by: 1 | -1): void {
+    const count = (this.#awaited.get(type) ?? 0) + by
+    if (count === 0) this.#awaited.delete(type)
+    else this.#awaited.set(type, count)
+  }
+}
+
+interface PlaceOptions {
+  /** Of what runs in it. */
+  readonly type: string
+  readonly doer: Doer
+  readonly hints: DoerTaskOptions
+  readonly lending: Lending
+  /** Gives the place that it was started in back to the doer. */
+  readonly leave: () => void
+  /** The run waits without a place (true), or runs again (false). */
+  readonly moved: (isLent: boolean) => void
+}
+
+const currentPlace = new AsyncLocalStorage<Place>()
+
+/** Runs a handler in its place, so that a wait inside finds it. A handler without a place does not get its caller's. */
+export function inPlace<T>(place: Place | undefined, handle: () => T): T {
+  if (place !== undefined) return currentPlace.run(place, handle)
+  return isInPlace() ? currentPlace.exit(handle) : handle()
+}
+
+/** Whether the caller is a handler that has, or has lent, a place. */
+export function isInPlace(): boolean {
+  return currentPlace.getStore() !== undefined
+}
+
+/**
+ * Waits for other work. A run that waits lends its place meanwhile: otherwise a few parents that await their children would
+ * hold all the places that the children need, and wait forever.
+ */
+export function lendingPlace<T>(wait: Promise<T>, awaitedType: string): Promise<T> {
+  const place = currentPlace.getStore()
+  return place === undefined ? wait : place.during(wait, awaitedType)
+}
+
+/** The place of one run in its doer: held while the handler runs, lent while it waits for other work. */
+export class Place {
+  readonly #o: PlaceOptions
+  #leave: (() => void) | undefined
+  #hasEnded = false
+  #isLent = false
+  /** How many waits for other work are open. */
+  #waits = 0
+
+  constructor(options: PlaceOptions) {
+    this.#o = options
+    this.#leave = options.leave
+  }
+
+  async during<T>(wait: Promise<T>, awaitedType: string): Promise<T> {
+    if (this.#hasEnded) return wait
+    const { lending } = this.#o
+    if (!this.#isLent) {
+      if (lending.count >= MOST_LENT) {
+        wait.catch(() => undefined)
+        throw new TooManyWaitingRunsError()
+      }
+      this.#lend()
+    }
+    this.#waits += 1
+    lending.awaited(awaitedType, 1)
+    try {
+      return await wait
+    } finally {
+      this.#waits -= 1
+      lending.awaited(awaitedType, -1)
+      // While other waits of the same run are open it stays lent: what they wait for may need the place.
+      if (this.#waits === 0 && this.#isLent) await this.#takeBack()
+    }
+  }
+
+  /** The handler has ended. */
+  end(): void {
+    this.#hasEnded = true
+    if (this.#isLent) this.#unlend()
+    this.#leavePlace()
+  }
+
+  #lend(): void {
+    this.#isLent = true
+    this.#o.lending.lend(this.#o.type)
+    this.#o.moved(true)
+    this.#leavePlace()
+  }
+
+  #unlend(): void {
+    this.#isLent = false
+    this.#o.lending.count -= 1
+  }
+
+  #leavePlace(): void {
+    const leave = this.#leave
+    this.#leave = undefined
+    leave?.()
+  }
+
+  /** Before all others that wait for a place: this run has started already. */
+  #takeBack(): Promise<void> {
+    return new Promise((back) => {
+      const { doer, hints } = this.#o
+      const task = () =>
+        new Promise<void>((leave) => {
+          this.#taken(leave)
+          back()
+        })
+      try {
+        doer.do(task, { ...hints, priority: Infinity, createdAt: 0 })
+      } catch {
+        // The doer refuses it. The run has started, and continues without a place.
+        this.#taken(() => undefined)
+        back()
+      }
+    })
+  }
+
+  #taken(leave: () => void): void {
+    // Meanwhile the run ended, started another wait, or has its place again.
+    if (this.#hasEnded || this.#waits > 0 || !this.#isLent) {
+      leave()
+      return
+    }
+    this.#leave = leave
+    this.#unlend()
+    this.#o.moved(false)
+  }
+}
