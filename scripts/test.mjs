@@ -5,8 +5,8 @@ import { command } from './lib/command.mjs'
 import { ensurePackages } from './lib/packages.mjs'
 import { ensureServers } from './lib/servers.mjs'
 import { endChildrenOnSignals, printOutcome, runStep, runSteps, seconds } from './lib/steps.mjs'
-import { closingLine, total } from './lib/tally.mjs'
-import { tallyOfRun, testStep } from './lib/test-run.mjs'
+import { closingLine, failuresOf, tallyOf, total } from './lib/tally.mjs'
+import { reportOfRun, testStep } from './lib/test-run.mjs'
 
 await command(async () => {
   const startedAt = performance.now()
@@ -17,23 +17,24 @@ await command(async () => {
   endChildrenOnSignals()
 
   const outcomes = [setUp, ...(await runSteps(checkSteps(), { width: Math.min(2, availableParallelism()) }))]
-  const tallies = [tallyOfRun('fast')]
+  const reports = [reportOfRun('fast')]
   const built = await runStep({ name: 'build', command: process.execPath, args: ['scripts/build.mjs'] })
   outcomes.push(built)
   // The slow tests run what was built: real processes on dist, and the packed tarball.
   if (built.ok) {
     outcomes.push(await runStep(testStep('slow')))
-    tallies.push(tallyOfRun('slow'))
+    reports.push(reportOfRun('slow'))
   } else {
     console.log('- slow tests were not run, since the build failed')
   }
 
   console.log('\nSummary')
   for (const outcome of outcomes) printOutcome(outcome)
+  for (const failure of reports.flatMap(failuresOf)) console.log(`✗ ${failure}`)
   const failed = outcomes.filter((outcome) => !outcome.ok).map((outcome) => outcome.name)
   console.log(failed.length === 0 ? 'Everything passed.' : `Failed: ${failed.join(', ')}.`)
   console.log(`Took ${seconds(performance.now() - startedAt)}.`)
-  const counted = total(tallies)
+  const counted = total(reports.map(tallyOf))
   console.log(closingLine(counted))
   return failed.length === 0 && counted.failed === 0 && counted.passed > 0 ? 0 : 1
 })

@@ -7,7 +7,15 @@
  * The part of vitest's JSON report that is counted.
  * @typedef {object} Report
  * @property {boolean} success
- * @property {readonly { status: string, assertionResults: readonly { status: string }[] }[]} testResults
+ * @property {readonly FileReport[]} testResults
+ */
+
+/**
+ * @typedef {object} FileReport
+ * @property {string} name
+ * @property {string} status
+ * @property {string} [message]
+ * @property {readonly { status: string, fullName?: string, failureMessages?: readonly string[] }[]} assertionResults
  */
 
 /**
@@ -32,6 +40,32 @@ export function tallyOf(report) {
   }
   if (!report.success && failed === 0) failed = 1
   return { passed, failed, skipped }
+}
+
+/**
+ * The failed tests of one run, each with the first line of its error: the end of a long log is often all that is kept.
+ * @param {Report | undefined} report
+ * @returns {string[]}
+ */
+export function failuresOf(report) {
+  if (report === undefined) return ['The run wrote no report.']
+  const failures = []
+  for (const file of report.testResults) {
+    const failed = file.assertionResults.filter(({ status }) => status === 'failed')
+    for (const test of failed) failures.push(failure(`${file.name} > ${test.fullName}`, test.failureMessages?.[0]))
+    if (file.status === 'failed' && failed.length === 0) failures.push(failure(file.name, file.message))
+  }
+  if (!report.success && failures.length === 0) failures.push('An error outside of any test: see above.')
+  return failures
+}
+
+/**
+ * @param {string} where
+ * @param {string | undefined} message
+ */
+function failure(where, message) {
+  const firstLine = (message ?? '').split('\n', 1)[0]
+  return firstLine === '' ? where : `${where}: ${firstLine}`
 }
 
 /**

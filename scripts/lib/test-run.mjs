@@ -1,7 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from './root.mjs'
-import { tallyOf } from './tally.mjs'
 
 /** @param {'fast' | 'slow'} project */
 const reportFile = (project) => join(root, '.cache', 'results', `${project}.json`)
@@ -31,15 +30,16 @@ export function testStep(project) {
 }
 
 /**
- * Counts the last run of a project.
+ * What the last run of a project reported, or `undefined` if it died before it wrote a report.
  * @param {'fast' | 'slow'} project
+ * @returns {import('./tally.mjs').Report | undefined}
  */
-export function tallyOfRun(project) {
+export function reportOfRun(project) {
   let text
   try {
     text = readFileSync(reportFile(project), 'utf8')
   } catch {
-    return tallyOf(undefined)
+    return undefined
   }
-  return tallyOf(JSON.parse(text))
+  return JSON.parse(text)
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { closingLine, tallyOf, total } from '../../scripts/lib/tally.mjs'
+import { closingLine, failuresOf, tallyOf, total } from '../../scripts/lib/tally.mjs'
 
 const file = (status: string, ...tests: string[]) => ({
+  name: 'a.test.ts',
   status,
   assertionResults: tests.map((test) => ({ status: test })),
 })
@@ -25,6 +26,32 @@ describe('the count of a test run', () => {
 
   it('counts a run that left no report as one failure', () => {
     expect(tallyOf(undefined)).toEqual({ passed: 0, failed: 1, skipped: 0 })
+  })
+})
+
+describe('the failures of a test run', () => {
+  it('names each failed test with the first line of its error', () => {
+    const assertionResults = [
+      { status: 'failed', fullName: 'adds', failureMessages: ['expected 3 to be 2\n  at sum.ts:4'] },
+      { status: 'passed', fullName: 'subtracts' },
+    ]
+
+    expect(failuresOf({ success: false, testResults: [{ ...file('failed'), assertionResults }] })).toEqual([
+      'a.test.ts > adds: expected 3 to be 2',
+    ])
+  })
+
+  it('names a file that does not load', () => {
+    const testResults = [{ ...file('failed'), message: 'Cannot find module' }]
+
+    expect(failuresOf({ success: false, testResults })).toEqual(['a.test.ts: Cannot find module'])
+  })
+
+  it('says so when nothing in the report failed, or there is no report', () => {
+    expect(failuresOf({ success: false, testResults: [file('passed', 'passed')] })).toEqual([
+      'An error outside of any test: see above.',
+    ])
+    expect(failuresOf(undefined)).toEqual(['The run wrote no report.'])
   })
 })
 
