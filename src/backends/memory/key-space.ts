@@ -2,6 +2,7 @@ import { MillraceError } from '../../core/error.js'
 import { numberOption } from '../../core/options.js'
 import { describeValue } from '../../core/text/describe-value.js'
 import type { At, Ms } from '../../core/time/time.js'
+import { counterValue, finiteStep } from '../shared/counter-value.js'
 import { Bytes, bytesOfKey } from './items/bytes.js'
 import { NO_SLOT, TimeList } from './queue/time-list.js'
 import type { Time } from './time.js'
@@ -66,11 +67,11 @@ export class KeySpace {
   }
 
   increment(key: string, by: number, ttl: Ms | undefined): number {
-    if (!Number.isFinite(by)) throw notANumber(key, by)
+    finiteStep(key, by)
     checkTtl('increment', ttl)
     const now = this.#time.wall()
     const slot = this.#find(key, now)
-    const value = numberIn(key, slot?.value) + by
+    const value = counterValue(key, slot?.value) + by
     // The expiry is refreshed only when one is given.
     this.#put(key, String(value), expiry(now, ttl) ?? slot?.expiresAt ?? NEVER)
     this.#sweep(now)
@@ -135,19 +136,4 @@ export function checkEntry(value: unknown, ttl: unknown): void {
 
 function checkTtl(call: 'set' | 'increment', ttl: unknown): void {
   numberOption(`${call}.ttl`, ttl, { min: 0, default: 0, infinite: true })
-}
-
-function numberIn(key: string, text: string | undefined): number {
-  if (text === undefined) return 0
-  const value = Number(text)
-  if (text.trim() === '' || !Number.isFinite(value)) throw notANumber(key, text)
-  return value
-}
-
-function notANumber(key: string, value: unknown): MillraceError {
-  return new MillraceError(
-    'NOT_A_NUMBER',
-    `increment("${key}"): ${describeValue(value)} is not a number. Delete the key or use another one.`,
-    { facts: { key } },
-  )
 }

@@ -25,16 +25,10 @@ export function inspectOn(context: RedisContext, swept: (removed: number) => voi
       more = isMore
     }
   }
-  /** Files what older code wrote as this code would, once. */
-  let isUpgraded = false
-  const upgraded = async (): Promise<void> => {
-    while (!isUpgraded) isUpgraded = (await context.run('upgrade', [STEP])) === 0
-  }
   return {
     list: async (query) => {
       const words = queryWords(query, MAX_SCANNED)
       if (namesIllFormed(query)) return { items: [] }
-      if (query.after !== undefined) await upgraded()
       await upToDate()
       const [next, ...rows] = (await context.run('list', words)) as [string | null, ...(readonly string[] | null)[]]
       const items = rows.flatMap((row) => (row === null ? [] : [summaryFrom(row)]))
@@ -87,17 +81,14 @@ export function inspectOn(context: RedisContext, swept: (removed: number) => voi
     },
     count: async (query) => {
       if (namesIllFormed(query)) return 0
-      if (query.before !== undefined || query.after !== undefined) await upgraded()
       await upToDate()
       return count(context, query)
     },
     throughput: async (windowMs) => {
-      await upgraded()
       await upToDate()
       return throughput(context, windowMs)
     },
     failures: async (limit) => {
-      await upgraded()
       await upToDate()
       return failures(context, limit)
     },

@@ -2,8 +2,8 @@ import { MillraceError } from '../../core/error.js'
 import { type Mode, WrongModeError } from '../../ports/mode.js'
 import type { RedisContext } from './context.js'
 
-/** What this code writes. 2: inputs apart from heads, lists in the order of time, failures grouped. */
-const STORAGE_VERSION = 2
+/** The version of the storage that this code writes. */
+const STORAGE_VERSION = 1
 
 /** The namespace was written by a newer version that this one does not understand. */
 class StorageTooNewError extends MillraceError {

@@ -16,7 +16,6 @@ const FILES = Object.freeze({
   throughput: ['head', 'notify', 'records', 'throughput'],
   failures: ['head', 'notify', 'records', 'failures'],
   'stuck-items': ['head', 'notify', 'records', 'groups', 'gates', 'view', 'stuck-items'],
-  upgrade: ['head', 'notify', 'records', 'upgrade'],
   facts: ['head', 'facts'],
   mode: ['head', 'mode'],
   push: ['head', 'notify', 'messages', 'push'],

@@ -5,15 +5,7 @@ import type { Tables } from './tables.js'
 export function schemaOf(t: Tables, prefix: string): SchemaPlan {
   return {
     component: `work ${prefix}`,
-    steps: [
-      { version: 1, minReader: 1, sql: first(t) },
-      // Programs of the version before go on working: they name the columns that they write.
-      { version: 2, minReader: 1, sql: second(t) },
-      // Programs of the version before wrote wall time into leases: theirs would never end here, and ours immediately there.
-      { version: 3, minReader: 3, sql: third(t) },
-      // Programs of the version before write no deadline there: what they push expires when a claim with room meets it, as it did.
-      { version: 4, minReader: 3, sql: fourth(t) },
-    ],
+    steps: [{ version: 1, minReader: 1, sql: tables(t) }],
   }
 }
 
@@ -30,7 +22,7 @@ export function schemaOf(t: Tables, prefix: string): SchemaPlan {
  *
  * Times are real: SQLite stores those without a fraction as integers, and a clock may have fractions.
  */
-const first = (t: Tables): string => `
+const tables = (t: Tables): string => `
 create table ${t.item} (
   seq         integer primary key,  -- arrival
   id          text    not null unique,
@@ -45,6 +37,7 @@ create table ${t.item} (
   waiter      text,
   state       integer not null,
   due_at      real,                 -- null: only its hold can free it
+  deadline    real,                 -- a claim ends what has expired, whatever its type
   wake_at     real,                 -- while it is scheduled, retrying or blocked: when that ends by itself
   hold_by     text,
   hold_key    text,
@@ -53,7 +46,8 @@ create table ${t.item} (
   token       text,
   settled_token  text,                 -- the token that settled it last: a repeated commit is known by it
   fence       integer not null default 0,
-  lease_until real,
+  lease_until real,                 -- in the time of the lease clock (lease-clock.ts)
+  is_running  integer not null default 0, -- what the last heartbeat of its lease said; a lapse is a crash only then
   worker      text,
   run_at      real,
   lapses      integer not null default 0,
@@ -88,6 +82,14 @@ create index ${t.named('item_grouped')} on ${t.item} (group_id, seq) where group
 create index ${t.named('item_paused')} on ${t.item} (hold_key) where hold_by = 'pause';
 create index ${t.named('item_class')} on ${t.item} (class, state, seq) where class is not null;
 create index ${t.named('item_fingerprint')} on ${t.item} (fingerprint, state, seq) where fingerprint is not null;
+-- Holds only what waits and has a deadline.
+create index ${t.named('item_expiring')} on ${t.item} (queue, deadline, seq) where state = 0 and deadline is not null;
+-- For operators: what ended lately (it grows at its right edge only), what failed alike, what is stuck (empty where all is well).
+create index ${t.named('item_ended')} on ${t.item} (end_at, state, queue, type) where end_at is not null;
+create index ${t.named('item_failures')} on ${t.item} (fingerprint, class, type, end_at, keep_until)
+  where state = 6 and fingerprint is not null;
+create index ${t.named('item_stuck')} on ${t.item} (seq)
+  where (state = 4 and lease_until is null) or (state in (1, 2, 3) and wake_at is null and hold_by is null);
 
 create table ${t.item_tag} (
   item  integer not null,
@@ -164,7 +166,8 @@ create table ${t.worker} (
   version text not null,
   types   text not null,
   queues  text not null,
-  seen_at real not null
+  seen_at real not null,
+  settings text                     -- JSON
 ) strict, without rowid;
 
 create table ${t.action_log} (seq integer primary key, at real not null, who text not null, why text not null, what text not null) strict;
@@ -208,28 +211,4 @@ create table ${t.setting} (name text primary key, value text not null) strict, w
 
 create table ${t.store} (key text primary key, value text not null, keep_until real) strict, without rowid;
 create index ${t.named('store_keep_until')} on ${t.store} (keep_until) where keep_until is not null;
-`
-
-/**
- * For operators: the settings of workers, what ended lately, what failed alike, what is stuck. The first index grows with
- * every end, at its right edge only; the second holds what died of a failure; the third is empty where all is sound.
- */
-const second = (t: Tables): string => `
-alter table ${t.worker} add column settings text;  -- JSON
-create index ${t.named('item_ended')} on ${t.item} (end_at, state, queue, type) where end_at is not null;
-create index ${t.named('item_failures')} on ${t.item} (fingerprint, class, type, end_at, keep_until)
-  where state = 6 and fingerprint is not null;
-create index ${t.named('item_stuck')} on ${t.item} (seq)
-  where (state = 4 and lease_until is null) or (state in (1, 2, 3) and wake_at is null and hold_by is null);
-`
-
-/** Leases in the time of the lease clock (leases.ts), and whether the last heartbeat of a lease said that its handler runs. */
-const third = (t: Tables): string => `
-alter table ${t.item} add column is_running integer not null default 0;
-`
-
-/** When an item expires, so that a claim finds what has expired whatever its type. The index holds only what waits and has a deadline. */
-const fourth = (t: Tables): string => `
-alter table ${t.item} add column deadline real;
-create index ${t.named('item_expiring')} on ${t.item} (queue, deadline, seq) where state = 0 and deadline is not null;
 `

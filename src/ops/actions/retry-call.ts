@@ -1,3 +1,4 @@
+import { doublingDelay } from '../../core/retry/backoff.js'
 import type { Clock } from '../../core/time/clock.js'
 import type { Ms } from '../../core/time/time.js'
 
@@ -18,7 +19,7 @@ export async function retryCall<T>(
       return await call()
     } catch (error) {
       if (tries >= TRIES || isFinal(error)) throw error
-      await clock.sleep(FIRST_WAIT_MS * 2 ** (tries - 1))
+      await clock.sleep(doublingDelay(tries - 1, { baseMs: FIRST_WAIT_MS, maxMs: Number.POSITIVE_INFINITY }))
     }
   }
 }

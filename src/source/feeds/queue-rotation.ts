@@ -1,3 +1,4 @@
+import { doublingDelay } from '../../core/retry/backoff.js'
 import type { Clock } from '../../core/time/clock.js'
 import type { At, Ms } from '../../core/time/time.js'
 
@@ -58,7 +59,7 @@ export class QueueRotation {
       if (!asked.some((share) => share.queue === one.queue)) continue
       if (failed.some((f) => f.queue === one.queue)) {
         one.failures += 1
-        one.retryAt = now + Math.min(LONGEST_WAIT_MS, this.#retryMs * 2 ** (one.failures - 1))
+        one.retryAt = now + doublingDelay(one.failures - 1, { baseMs: this.#retryMs, maxMs: LONGEST_WAIT_MS })
       } else {
         one.failures = 0
       }

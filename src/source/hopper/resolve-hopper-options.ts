@@ -9,6 +9,7 @@ import {
   optionsObject,
   stringOption,
 } from '../../core/options.js'
+import { doublingDelay } from '../../core/retry/backoff.js'
 import { type Clock, systemClock } from '../../core/time/clock.js'
 import { CodecRegistry } from '../codecs/codec-registry.js'
 import type { LoopOptions } from '../loop/loop-options.js'
@@ -131,7 +132,8 @@ function resolveLoop(given: HopperOptions, name: string, clock: Clock): LoopOpti
         default: 5,
         infinite: true,
       }),
-      delayMs: (failures: number) => random() * Math.min(fetchMaxMs, fetchBaseMs * 2 ** (failures - 1)),
+      delayMs: (failures: number) =>
+        doublingDelay(failures - 1, { baseMs: fetchBaseMs, maxMs: fetchMaxMs, jitter: 'full' }, random),
     }),
     drainMs: numberOption('hopper.deadlineMs', given.deadlineMs, { min: 0, default: 30_000 }),
     graceMs: numberOption('hopper.abortGraceMs', given.abortGraceMs, { min: 0, default: 1_000 }),

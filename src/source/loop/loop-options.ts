@@ -1,3 +1,4 @@
+import { doublingDelay } from '../../core/retry/backoff.js'
 import { type Clock, systemClock } from '../../core/time/clock.js'
 import type { EventLoopTurns } from '../../core/time/event-loop-turns.js'
 import type { Ms } from '../../core/time/time.js'
@@ -35,7 +36,7 @@ export const LOOP_DEFAULTS: LoopOptions = Object.freeze({
   maxSettleFailures: 20,
   fetchRetry: Object.freeze({
     attempts: 5,
-    delayMs: (failures: number) => Math.min(10_000, 100 * 2 ** (failures - 1)),
+    delayMs: (failures: number) => doublingDelay(failures - 1, { baseMs: 100, maxMs: 10_000 }),
   }),
   drainMs: 30_000,
   graceMs: 1_000,

@@ -1,3 +1,4 @@
+import { doublingDelay } from '../../core/retry/backoff.js'
 import type { Clock } from '../../core/time/clock.js'
 import { LazySignal } from '../../core/time/lazy-signal.js'
 import type { MaybePromise, Ms } from '../../core/time/time.js'
@@ -78,7 +79,7 @@ export class Settler<D, R> {
         if (delivery.state === 'lost') return 'lost'
         if (isLast || tries >= this.#retry.attempts) throw error
         this.#onRetry(delivery, error)
-        const waitMs = Math.min(this.#retry.maxMs, this.#retry.baseMs * 2 ** (tries - 1))
+        const waitMs = doublingDelay(tries - 1, this.#retry)
         await this.#sleep(waitMs)
       }
     }

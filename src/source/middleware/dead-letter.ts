@@ -1,7 +1,6 @@
 import { classLabel, type FailureClass } from '../../core/failure/failure.js'
 import { booleanOption, functionOption, numberOption, OptionTypeError, optionsObject } from '../../core/options.js'
-import { MAX_DELAY_MS } from '../../core/retry/backoff.js'
-import { withJitter } from '../../core/retry/jitter.js'
+import { doublingDelay, MAX_DELAY_MS } from '../../core/retry/backoff.js'
 import { nakAfter, type Result, type ResultOf } from '../../core/stream/result.js'
 import { errorMessage, errorName, errorText } from '../../core/text/error-text.js'
 import type { Clock, Random } from '../../core/time/clock.js'
@@ -95,9 +94,7 @@ export function dlq(store: DeadLetterStore, options?: DlqOptions): Middleware {
     try {
       await store.deadLetter(ctx.with(deadLetteredMessageKey, message), record)
     } catch (storeError) {
-      // 30 doublings pass every limit, and 0 * Infinity would be no number.
-      const ceilingMs = Math.min(baseMs * 2 ** Math.min(attempts - 1, 30), maxMs)
-      const delayMs = Math.floor(withJitter(ceilingMs, 'full', random))
+      const delayMs = Math.floor(doublingDelay(attempts - 1, { baseMs, maxMs, jitter: 'full' }, random))
       reportFailure(ctx, record, storeError, delayMs)
       return nakAfter(delayMs, both(result.error, storeError), { nextAttempt: attempts + 1, noEscalate: true })
     }

@@ -270,74 +270,8 @@ describe('an item that has lost its place on Redis', () => {
   })
 })
 
-describe('what an older version wrote', () => {
-  /** Makes a namespace as it was before version 2: whole envelopes, lists in the order of a counter, no groups of failures. */
-  const AGE = `
-    local prefix, seq = KEYS[1], 0
-    local flat = redis.call('HGETALL', prefix .. ':items')
-    for i = 1, #flat, 2 do
-      local id, r = flat[i], cmsgpack.unpack(flat[i + 1])
-      local head = string.sub(r[10], 2)
-      local input = cjson.encode(string.sub(redis.call('HGET', prefix .. ':inputs', id), 2))
-      local names = { id = id, type = r[3], groupId = r[4] or id }
-      redis.call('HSET', prefix .. ':inputs', id, string.sub(cjson.encode(names), 1, -2) .. ',"input":' .. input .. ',' .. head)
-      if r[9] then r[9].fa, r[9].fc = nil, nil end
-      r[10] = nil
-      redis.call('HSET', prefix .. ':items', id, cmsgpack.pack(r))
-    end
-    for _, key in ipairs(redis.call('KEYS', '*')) do
-      if string.find(key, prefix .. ':index:', 1, true) == 1 then
-        for _, id in ipairs(redis.call('ZRANGE', key, 0, -1)) do
-          seq = seq + 1
-          redis.call('ZADD', key, 1000 + seq, id)
-        end
-      elseif string.find(key, prefix .. ':fail', 1, true) == 1 then
-        redis.call('DEL', key)
-      end
-    end
-    redis.call('SET', prefix .. ':seq', 1000 + seq)
-    redis.call('DEL', prefix .. ':storage')`
-
-  it('is read, claimed, counted and grouped as before', async () => {
-    const clock = new FakeClock()
-    const { ledger } = open(clock)
-    await enqueued(ledger, [
-      ...['dead', 'done', 'retried'].map((id) => enqueue(envelope(id, { priority: 9, tags: ['x'] }))),
-      enqueue(envelope('waits', { input: '"of old"', deadline: 9e15, more: [1] })),
-      enqueue(envelope('later'), { delayMs: 5_000 }),
-    ])
-    const [dead, done, retried] = await claim(ledger, 3)
-    await clock.advance(10)
-    const retry = { do: 'retry', id: 'retried', attempt: 2, delayMs: 60_000, reason: 'retry' } as const
-    await enqueued(ledger, [
-      died(dead!, clock.now(), 'f'),
-      finish(done!),
-      { guard: { by: 'lease', lease: retried!.lease }, effects: [failed(retried!, clock.now(), 'f'), retry] },
-    ])
-    const seen = async ({ inspect, ledger: by }: { inspect: Required<Inspect>; ledger: Ledger }) => ({
-      views: await by.read(['dead', 'done', 'retried', 'waits', 'later']),
-      listed: (await pages(inspect, { limit: 2 })).flat().toSorted(),
-      flow: await inspect.throughput(5_000),
-      failures: await inspect.failures(5),
-      count: await inspect.count({ state: 'dead', before: clock.now() + 1 }),
-      inputs: [await inspect.input('waits'), await inspect.input('dead')],
-    })
-    const young = await seen({ inspect: ledger.inspect as Required<Inspect>, ledger })
-    expect(young.failures).toMatchObject([{ fingerprint: 'f', class: 'retryable', dead: 1, retrying: 1 }])
-    await admin.eval(AGE, 1, '{millrace}')
-
-    const later = open(clock)
-    expect(await seen(later)).toEqual(young)
-    expect(
-      await wrongIn(admin, 'millrace').then((all) => all.filter((line) => /:index:[wrcd]|:fail/.test(line))),
-    ).toEqual([])
-    expect(await admin.hgetall(KEY('storage'))).toEqual({ version: '2', minReader: '2' })
-    const [waits] = await claim(later.ledger)
-    expect(waits?.envelope).toMatchObject({ id: 'waits', input: '"of old"', deadline: 9e15, more: [1] })
-    expect((await later.ledger.commit([finish(waits!)]))[0]?.kind).toBe('applied')
-  })
-
-  it('or a newer one that this code cannot read, which is refused', async () => {
+describe('a namespace', () => {
+  it('written by a newer version that this code cannot read is refused', async () => {
     await admin.set(KEY('mode'), 'native')
     await admin.hset(KEY('storage'), 'version', 4, 'minReader', 3)
     await expect(open().ledger.commit([enqueue(envelope('a'))])).rejects.toMatchObject({ code: 'SCHEMA_TOO_NEW' })

@@ -1,9 +1,5 @@
 import Database from 'better-sqlite3'
 import { describe, expect, it } from 'vitest'
-import { schemaOf } from '../../../src/backends/sqlite/schema.js'
-import { tablesOf } from '../../../src/backends/sqlite/tables.js'
-import { openSqlite } from '../../../src/drivers/sqlite/open.js'
-import { migrate } from '../../../src/drivers/sqlite/schema.js'
 import type { Ledger } from '../../../src/ports/ledger.js'
 import { fillWithDead, QUESTIONS } from '../dead-heap.js'
 import { ask, enqueue, finish, item, START } from '../settlements.js'
@@ -86,41 +82,6 @@ describe('an item that was lost', () => {
       { kind: 'applied' },
       { kind: 'applied' },
     ])
-    await backend.close()
-  })
-})
-
-describe('a file of the version before', () => {
-  it('is brought up to date with all that it holds, and its own version works on it no more', async () => {
-    const file = temporaryFile()
-    const tables = tablesOf('')
-    const { component, steps } = schemaOf(tables, '')
-    const old = openSqlite(file, { busyMs: 1_000, synchronous: 'normal' })
-    migrate(old, { component, steps: steps.slice(0, 1) }, true)
-    const putWorker =
-      "insert into worker (id, host, version, types, queues, seen_at) values (?, 'h', '1', '[]', '[]', ?)"
-    old.prepare(putWorker).run('before', START)
-    old.exec(`insert into item (id, queue, type, group_id, priority, attempt, queue_at, start_at, input, state, flags, class,
-      fingerprint, outcome, ending, end_at, keep_until)
-      values ('d', 'default', 't', 'g', 0, 1, 1, 1, 'null', 6, 0, 'retryable', 'f', 'Error: x', 'exhausted', ${START}, ${2 * START})`)
-    // Its leases are in wall time: in the time of the lease clock they would last for decades.
-    old.exec(`insert into item (id, queue, type, group_id, priority, attempt, queue_at, start_at, input, state, flags, due_at,
-      token, lease_until, worker, run_at, fence)
-      values ('l', 'default', 't', 'l', 0, 1, 1, 1, 'null', 4, 0, 1, 'token', ${START + 30_000}, 'w', ${START}, 1)`)
-
-    const backend = openFile({ file, prefix: '', now: () => START })
-    const ledger = ledgerOn(backend)
-    const { inspect } = ledger
-    expect(await inspect!.failures!(10)).toMatchObject([{ fingerprint: 'f', dead: 1, sample: { id: 'd' } }])
-    expect(await inspect!.throughput!(1_000)).toMatchObject([{ queue: 'default', type: 't', failed: 1 }])
-    const workers = await inspect!.workers()
-    expect(workers.map(({ id, settings }) => [id, settings])).toEqual([['before', undefined]])
-    expect((await ledger.claim(ask(5))).items).toMatchObject([{ lease: { id: 'l', fence: 2 }, lapses: 1 }])
-    // What the old version checks before it works.
-    expect(() => migrate(old, { component, steps: steps.slice(0, 2) }, false)).toThrow(
-      expect.objectContaining({ code: 'SCHEMA_TOO_NEW' }),
-    )
-    old.close()
     await backend.close()
   })
 })

@@ -1,9 +1,8 @@
-import { MillraceError } from '../../../core/error.js'
-import { describeValue } from '../../../core/text/describe-value.js'
 import type { Random } from '../../../core/time/clock.js'
 import type { Ms } from '../../../core/time/time.js'
 import { type Queryable, sqlStateOf } from '../../../drivers/postgres/index.js'
 import type { FullStore } from '../../../ports/full-ports.js'
+import { finiteStep, notANumber } from '../../shared/counter-value.js'
 import { withHidden } from '../../shared/hidden.js'
 import type { Connection } from '../connection.js'
 import { withNow } from '../read.js'
@@ -102,7 +101,7 @@ export function storePort(connection: Connection, maxBytes: number, random: Rand
       return rows.length > 0
     },
     async increment(key: string, by: number, ttl?: Ms): Promise<number> {
-      const values = [connection.now(), keyOf('increment', key), checkNumber(key, by), ttlOf('increment', ttl)]
+      const values = [connection.now(), keyOf('increment', key), finiteStep(key, by), ttlOf('increment', ttl)]
       const [row] = (await query('increment', INCREMENT, values).catch(asNotANumber(key))) as [string][]
       await wrote()
       return Number(row?.[0])
@@ -126,7 +125,7 @@ export function storePort(connection: Connection, maxBytes: number, random: Rand
         const [row] = await tx.query<[string, string]>(sql('get', GET, [now, [keyOf('incrementOnce', counter)]]))
         return { value: Number(row?.[1] ?? 0), applied: false }
       }
-      checkNumber(counter, by)
+      finiteStep(counter, by)
       return connection.inOrder(() => driver.transaction(step)).catch(asNotANumber(counter))
     },
     async compareAndSet(key: string, expected: string | undefined, next: string, ttl?: Ms): Promise<boolean> {
@@ -143,22 +142,9 @@ export function storePort(connection: Connection, maxBytes: number, random: Rand
   })
 }
 
-function checkNumber(key: string, by: number): number {
-  if (Number.isFinite(by)) return by
-  throw notANumber(key, describeValue(by))
-}
-
 /** The server could not read what is stored there as a number. */
 function asNotANumber(key: string): (error: unknown) => never {
   return (error) => {
     throw sqlStateOf(error) === INVALID_TEXT ? notANumber(key, 'what it holds', error) : error
   }
-}
-
-function notANumber(key: string, what: string, cause?: unknown): MillraceError {
-  return new MillraceError(
-    'NOT_A_NUMBER',
-    `increment("${key}"): ${what} is not a number. Delete the key or use another one.`,
-    { facts: { key }, ...(cause === undefined ? {} : { cause }) },
-  )
 }

@@ -5,15 +5,8 @@
 local MODE, STORAGE = prefix .. ':mode', prefix .. ':storage'
 local known = call('GET', MODE)
 if not known then
-  -- The namespace is new: upgrade.lua has nothing to do.
   call('SET', MODE, ARGV[2])
   call('HSET', STORAGE, 'version', ARGV[3], 'minReader', ARGV[3])
   return { ARGV[2], ARGV[3] }
 end
-local reader = call('HGET', STORAGE, 'minReader')
-if not reader then
-  even_when_full()
-  reader = ARGV[3]
-  call('HSET', STORAGE, 'minReader', reader)
-end
-return { known, reader }
+return { known, call('HGET', STORAGE, 'minReader') }

@@ -4,6 +4,7 @@ import { describeValue } from '../../../core/text/describe-value.js'
 import { isWellFormed } from '../../../core/text/well-formed.js'
 import type { Ms } from '../../../core/time/time.js'
 import type { FullStore } from '../../../ports/full-ports.js'
+import { finiteStep, notANumber } from '../../shared/counter-value.js'
 import { withHidden } from '../../shared/hidden.js'
 import type { RedisContext } from '../context.js'
 import { msWord } from '../time.js'
@@ -33,14 +34,14 @@ export function storePort(context: RedisContext): RedisStore {
       return (await run('setIfNotExists', ttlWord(ttl), keyWord(key), valueWord(value))) === 1
     },
     async increment(key: string, by: number, ttl?: Ms): Promise<number> {
-      const value = (await run('increment', ttlWord(ttl), keyWord(key), byWord(key, by))) as string | null
+      const value = (await run('increment', ttlWord(ttl), keyWord(key), String(finiteStep(key, by)))) as string | null
       if (value === null) throw notANumber(key, 'its value')
       return Number(value)
     },
   }
   return withHidden(port, {
     async incrementOnce(counter: string, marker: string, by: number, ttl?: Ms) {
-      const words = [ttlWord(ttl), keyWord(counter), byWord(counter, by), keyWord(marker)]
+      const words = [ttlWord(ttl), keyWord(counter), String(finiteStep(counter, by)), keyWord(marker)]
       const reply = (await run('incrementOnce', ...words)) as [string, number] | null
       if (reply === null) throw notANumber(counter, 'its value')
       return { value: Number(reply[0]), applied: reply[1] === 1 }
@@ -77,17 +78,4 @@ function valueWord(value: unknown): string {
 function ttlWord(ttl: Ms | undefined): string {
   const given = numberOption('set.ttl', ttl, { min: 0, default: 0, infinite: true })
   return given === 0 ? '' : msWord(given)
-}
-
-function byWord(key: string, by: number): string {
-  if (Number.isFinite(by)) return String(by)
-  throw notANumber(key, describeValue(by))
-}
-
-function notANumber(key: string, what: string): MillraceError {
-  return new MillraceError(
-    'NOT_A_NUMBER',
-    `increment("${key}"): ${what} is not a number. Delete the key or use another one.`,
-    { facts: { key } },
-  )
 }

@@ -1,8 +1,7 @@
-import { MillraceError } from '../../../core/error.js'
 import { numberOption } from '../../../core/options.js'
-import { describeValue } from '../../../core/text/describe-value.js'
 import type { At, Ms } from '../../../core/time/time.js'
 import type { FullStore } from '../../../ports/full-ports.js'
+import { counterValue, finiteStep } from '../../shared/counter-value.js'
 import { withHidden } from '../../shared/hidden.js'
 import { type SqliteContext, writeAndNotify } from '../context.js'
 import type { Statements } from '../sql.js'
@@ -38,7 +37,7 @@ export function storePort(context: SqliteContext): SqliteStore {
     },
     async increment(key: string, by: number, ttl?: Ms): Promise<number> {
       checkText('increment(key)', key)
-      if (!Number.isFinite(by)) throw notANumber(key, by)
+      finiteStep(key, by)
       checkTtl('increment', ttl)
       return write((sql, now) => increment(sql, key, by, ttl, now))
     },
@@ -47,11 +46,11 @@ export function storePort(context: SqliteContext): SqliteStore {
     async incrementOnce(counter: string, marker: string, by: number, ttl?: Ms) {
       checkText('incrementOnce(counter)', counter)
       checkText('incrementOnce(marker)', marker)
-      if (!Number.isFinite(by)) throw notANumber(counter, by)
+      finiteStep(counter, by)
       checkTtl('incrementOnce', ttl)
       return write((sql, now) => {
         if (sql.get.get(marker, now) !== undefined)
-          return { value: numberIn(counter, sql.get.get(counter, now)?.[0]), applied: false }
+          return { value: counterValue(counter, sql.get.get(counter, now)?.[0]), applied: false }
         const value = increment(sql, counter, by, ttl, now)
         sql.set.run(marker, '1', endOf(ttl, now))
         return { value, applied: true }
@@ -82,7 +81,7 @@ export function storePort(context: SqliteContext): SqliteStore {
 
 function increment(sql: Statements, key: string, by: number, ttl: Ms | undefined, now: At): number {
   const found = sql.get.get(key, now)
-  const value = numberIn(key, found?.[0]) + by
+  const value = counterValue(key, found?.[0]) + by
   // The expiry is refreshed only when it is given.
   sql.set.run(key, String(value), endOf(ttl, now) ?? found?.[1] ?? null)
   return value
@@ -101,19 +100,4 @@ function checkTtl(call: string, ttl: unknown): void {
 /** No ttl, and a ttl of 0, mean forever. */
 function endOf(ttl: Ms | undefined, now: At): At | null {
   return ttl === undefined || ttl === 0 || ttl === Number.POSITIVE_INFINITY ? null : now + ttl
-}
-
-function numberIn(key: string, text: string | undefined): number {
-  if (text === undefined) return 0
-  const value = Number(text)
-  if (text.trim() === '' || !Number.isFinite(value)) throw notANumber(key, text)
-  return value
-}
-
-function notANumber(key: string, value: unknown): MillraceError {
-  return new MillraceError(
-    'NOT_A_NUMBER',
-    `increment("${key}"): ${describeValue(value)} is not a number. Delete the key or use another one.`,
-    { facts: { key } },
-  )
 }

@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
+import { doublingDelay } from '../../retry/backoff.js'
 import type { Clock } from '../../time/clock.js'
 import type { At, Ms } from '../../time/time.js'
 import { backlogAlarm } from '../backlog-alarm.js'
@@ -87,7 +88,7 @@ export function rateLimitedDoer(options: RateLimitedDoerOptions): RateLimitedDoe
         closedUntil = await admitRound({ queues, inner, hasOneBucket, admit, until, report })
         failures = 0
       } catch (error) {
-        closedUntil = until(Math.min(MAX_ERROR_PAUSE, retryFloor * 2 ** failures))
+        closedUntil = until(doublingDelay(failures, { baseMs: retryFloor, maxMs: MAX_ERROR_PAUSE }))
         failures += 1
         report(error)
       }
