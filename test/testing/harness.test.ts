@@ -64,6 +64,16 @@ describe('a harness', () => {
     await expect(harness.run(() => new Promise(() => undefined))).rejects.toMatchObject({ code: 'HARNESS_STUCK' })
   })
 
+  it('is not late because the process got no turn on a busy machine', async () => {
+    const harness = new Harness({ messages: [{}], watchdogMs: 200 })
+    await harness.run(() => {
+      // Nothing is computed while it stands still.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 250)
+      return ack()
+    })
+    harness.assertCounts({ acked: 1 })
+  })
+
   it('takes a hopper and an inlet that were made before, with their clock', async () => {
     const clock = new FakeClock()
     const hopper = new Hopper({ clock })
