@@ -44,9 +44,9 @@ async function lock(id: string): Promise<void> {
   await user.query(`select from ${schemas.schemaOf(backend)}.item where id = '${id}' for update`)
 }
 
-const beat = (items: readonly ClaimedItem[], leaseMs = LEASE) =>
+const beat = (items: readonly ClaimedItem[], leaseMs = LEASE, running = true) =>
   ledger.extend(
-    items.map(({ lease }) => ({ lease, running: true })),
+    items.map(({ lease }) => ({ lease, running })),
     leaseMs,
     ME,
   )
@@ -122,22 +122,29 @@ describe('a row that a transaction of the user holds', () => {
   })
 })
 
-describe('a running item whose row a transaction holds until its lease is over', () => {
-  it('is claimed again without a crash, since its worker was alive to ask for more time', async () => {
-    const [held, beside] = await running(['held', 'beside'], 600)
-    expect(await beat([held!, beside!], 600)).toEqual(['held', 'held'])
-    await lock('held')
-    expect(await beat([held!], 600)).toEqual(['unknown'])
-    await user.query('select pg_sleep(0.7)')
-    await user.query('rollback')
+describe('an item whose row a transaction holds until its lease is over', () => {
+  it.each([
+    ['runs', true],
+    // What an earlier heartbeat wrote into the row cannot be corrected while it is held.
+    ['has ended and is not written yet', false],
+  ])(
+    'and that %s is claimed again without a crash, since its worker was alive to ask for more time',
+    async (_, runs) => {
+      const [held, beside] = await running(['held', 'beside'], 600)
+      expect(await beat([held!, beside!], 600)).toEqual(['held', 'held'])
+      await lock('held')
+      expect(await beat([held!], 600, runs)).toEqual(['unknown'])
+      await user.query('select pg_sleep(0.7)')
+      await user.query('rollback')
 
-    const { items, crashed } = await ledger.claim(ask(2))
+      const { items, crashed } = await ledger.claim(ask(2))
 
-    // The worker did not ask for the one beside it: as far as the backend knows, it died while that ran.
-    expect(items.map(({ envelope, lapses, crashes }) => [envelope.id, lapses, crashes]).toSorted()).toEqual([
-      ['beside', 1, 1],
-      ['held', 1, 0],
-    ])
-    expect(crashed).toHaveLength(1)
-  })
+      // The worker did not ask for the one beside it: as far as the backend knows, it died while that ran.
+      expect(items.map(({ envelope, lapses, crashes }) => [envelope.id, lapses, crashes]).toSorted()).toEqual([
+        ['beside', 1, 1],
+        ['held', 1, 0],
+      ])
+      expect(crashed).toHaveLength(1)
+    },
+  )
 })

@@ -62,11 +62,12 @@ begin
      where t.n not in (select unnest(v_places));
   end if;
   if v_unknown is not null then
-    -- The worker is alive, so these leases do not lapse by a crash. The last hundred are enough: a transaction holds few rows.
+    -- The worker is alive, so these leases do not lapse by a crash, whatever an earlier heartbeat wrote into the row. The last hundred
+    -- are enough: a transaction holds few rows.
     update {schema}.worker w
        set passed_over = (array(
-             select t.token from unnest(p_tokens, p_running) with ordinality t(token, running, n)
-              where t.running and t.n in (select (u.value->>0)::bigint from json_array_elements(v_unknown) u)
+             select t.token from unnest(p_tokens) with ordinality t(token, n)
+              where t.n in (select (u.value->>0)::bigint from json_array_elements(v_unknown) u)
            ) || w.passed_over)[:100]
      where w.id = any(array(select o.id from {schema}.worker o where o.id = p_worker for no key update skip locked));
   end if;

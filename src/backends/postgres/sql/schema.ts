@@ -185,7 +185,7 @@ create table {schema}.action_log (
   at bigint not null, who text not null, why text not null, what text not null
 );
 create index action_log_at on {schema}.action_log (at);
--- passed_over  tokens of running leases that its last heartbeats could not extend, because a transaction held the row
+-- passed_over  tokens of leases that its last heartbeats could not extend, because a transaction held the row
 create table {schema}.worker (
   id text collate "C" primary key, record text not null, seen_at bigint not null, passed_over text[] not null default '{}'
 );
