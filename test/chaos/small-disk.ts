@@ -6,6 +6,7 @@ import Database from 'better-sqlite3'
 
 const ROOMY = '4g'
 const ATTEMPTS = 20
+const SLACK_BYTES = 256 * 1024
 
 /** A file system in memory that can be full: no write that needs a new page succeeds there until there is room again. */
 export class SmallDisk {
@@ -47,10 +48,11 @@ export class SmallDisk {
     for (let attempt = 1; ; attempt += 1) {
       const { blocks, bfree, bsize } = statfsSync(this.#dir)
       try {
-        mount('-o', `remount,size=${(blocks - bfree) * bsize}`, this.#dir)
+        // A little more each time, which is soon written: on a busy machine it grows while the command starts.
+        mount('-o', `remount,size=${(blocks - bfree) * bsize + (attempt - 1) * SLACK_BYTES}`, this.#dir)
         return
       } catch (error) {
-        // It has grown since: it cannot be smaller than what it holds.
+        // It cannot be smaller than what it holds.
         if (attempt === ATTEMPTS) throw error
       }
     }
