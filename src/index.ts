@@ -2,7 +2,7 @@
 import { memoryBackend } from './backends/memory/index.js'
 import { overPlainPorts } from './backends/plain/over-plain-ports.js'
 import { createWorkOn, type WorkSystem } from './work/create-work.js'
-import type { AnyWorkBuilder } from './work/define/work.js'
+import type { AnyWorkType } from './work/define/work.js'
 import type { WorkSystemOptions } from './work/options.js'
 
 /**
@@ -16,7 +16,7 @@ import type { WorkSystemOptions } from './work/options.js'
  * await w.stop()
  * ```
  */
-export function createWork<const Defs extends readonly AnyWorkBuilder[] = readonly []>(
+export function createWork<const Defs extends readonly AnyWorkType[] = readonly []>(
   options?: WorkSystemOptions & { readonly work?: Defs },
 ): WorkSystem<Defs> {
   return createWorkOn<Defs>({ memoryBackend, overPlainPorts }, options)
@@ -89,6 +89,7 @@ export { NotSupportedError } from './work/control/pause.js'
 export type { WorkCapabilities, WorkSystem } from './work/create-work.js'
 export { conditionMet } from './work/define/condition.js'
 export { type BatchConfig, defineBatchWork } from './work/define/define-batch-work.js'
+export { defineContract } from './work/define/define-contract.js'
 export { defineWork } from './work/define/define-work.js'
 export { DEPENDENCY_TYPE, type DependencyOptions, dependency } from './work/define/dependency.js'
 export { InvalidInputError } from './work/define/input-schema.js'
@@ -105,6 +106,7 @@ export type {
   Work,
   WorkBuilder,
   WorkContext,
+  WorkContract,
   WorkHandle,
   WorkHandler,
   WorkInstanceOptions,

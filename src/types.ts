@@ -34,7 +34,10 @@ export type { Pausable } from './work/control/pause.js'
 export type { Batch, BatchReturned } from './work/define/define-batch-work.js'
 export type { DependencyInput } from './work/define/dependency.js'
 export type {
+  AnyWorkContract,
+  AnyWorkType,
   BuilderForName,
+  ContractDefinition,
   GroupForName,
   GroupOf,
   GroupOfBuilder,
@@ -44,6 +47,7 @@ export type {
   InputOf,
   NameOf,
   NonVoidUnion,
+  OutputOf,
   RegistryNames,
   SelfForName,
   SelfOf,
@@ -52,6 +56,7 @@ export type {
   WorkDefinition,
   WorkRetry,
 } from './work/define/work.js'
+export type { ContractOptions, RunOptions } from './work/define/work-options.js'
 export type {
   BackpressureContext,
   ErrorPhase,

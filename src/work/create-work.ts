@@ -11,7 +11,7 @@ import type { CancelResult } from './control/cancel.js'
 import type { Pausable } from './control/pause.js'
 import { Registry, UnknownTypeError } from './define/registry.js'
 import type {
-  AnyWorkBuilder,
+  AnyWorkType,
   GroupForName,
   GroupOfWork,
   InputForName,
@@ -42,7 +42,7 @@ export interface WorkCapabilities {
 }
 
 /** A work system. Every method works when taken out of the object. */
-export interface WorkSystem<Defs extends readonly AnyWorkBuilder[] = readonly AnyWorkBuilder[]> {
+export interface WorkSystem<Defs extends readonly AnyWorkType[] = readonly AnyWorkType[]> {
   /** Enqueues work. The handle resolves with the value of the group; `.result()` with this item's own. */
   enqueue<W extends Work>(work: W, options?: WorkInstanceOptions): WorkHandle<SelfOfWork<W>, GroupOfWork<W>>
   enqueue<N extends RegistryNames<Defs>>(
@@ -105,7 +105,7 @@ export interface DoorBackends {
 }
 
 /** Makes a work system. */
-export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
+export function createWorkOn<const Defs extends readonly AnyWorkType[]>(
   { memoryBackend, overPlainPorts }: DoorBackends,
   options: WorkSystemOptions & { readonly work?: Defs } = {},
 ): WorkSystem<Defs> {
@@ -132,7 +132,7 @@ export function createWorkOn<const Defs extends readonly AnyWorkBuilder[]>(
   const enqueue = (first: Work | string, second?: unknown, third?: WorkInstanceOptions) => {
     if (typeof first !== 'string') return engine.enqueue(first, second as WorkInstanceOptions | undefined)
     const builder = (options.work ?? []).find((b) => b.type === first)
-    if (builder === undefined) throw new UnknownTypeError(first, registry.types)
+    if (builder === undefined) throw new UnknownTypeError(first, registry.names)
     return engine.enqueue(builder(second), third)
   }
   const enqueueMany = async (given: Iterable<Work>, each?: WorkInstanceOptions): Promise<readonly Handle[]> => {

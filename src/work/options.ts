@@ -20,7 +20,7 @@ import { type Clock, clockFrom, type Random, systemClock } from '../core/time/cl
 import type { Ms } from '../core/time/time.js'
 import { KEEP_COMPLETED_MS, KEEP_DEAD_MS } from '../ports/limits.js'
 import type { Backend, PubSub, Queue, Store } from '../ports/ports.js'
-import type { AnyWorkBuilder, WorkRetry, WorkState } from './define/work.js'
+import type { AnyWorkType, WorkRetry, WorkState } from './define/work.js'
 import { checkDoer, checkRetry, concurrencyOption, type FailureClassifier } from './define/work-options.js'
 import { UnansweredError } from './enqueue/unanswered-enqueues.js'
 import type { WorkEvent } from './observe/events.js'
@@ -151,7 +151,7 @@ export interface WorkSystemOptions {
   readonly maxStates?: number
   /** Keeps the process alive while the system runs (true) or never (false). Default: while it holds work. */
   readonly keepAlive?: boolean
-  readonly work?: readonly AnyWorkBuilder[]
+  readonly work?: readonly AnyWorkType[]
 }
 
 const NAMES = [

@@ -1,6 +1,7 @@
 import { createWork } from '../../src/index.js'
 import type { WorkSystem } from '../../src/work/create-work.js'
 import { type BatchConfig, defineBatchWork } from '../../src/work/define/define-batch-work.js'
+import { defineContract } from '../../src/work/define/define-contract.js'
 import { defineWork } from '../../src/work/define/define-work.js'
 import { dependency } from '../../src/work/define/dependency.js'
 import type {
@@ -109,11 +110,6 @@ const leaf = defineWork('leaf', (i: { id: string }, ctx) => ctx.result(i.id.leng
 const fan = defineWork('fan', (i: { ids: string[] }, ctx) => ctx.queue(i.ids.map((id) => leaf({ id }))))
 export type T17 = Expect<Equal<GroupOfBuilder<typeof fan>, number>>
 
-// @ts-expect-error a handler returns a result, not a bare value
-export const t18 = defineWork('t18', () => 42)
-// @ts-expect-error nor a promise of one
-export const t18b = defineWork('t18b', async () => 's')
-
 const thrower = defineWork('thrower', () => {
   throw new Error('always')
 })
@@ -219,3 +215,36 @@ const treed = defineWork('treed', (_: null, ctx) => ctx.queue([doubled({ n: 1 })
 export type TreeGroup = Expect<Equal<GroupOfBuilder<typeof treed>, number>>
 // @ts-expect-error only .next waits for trees
 export const noTree = () => dependency({ on: 'a', queue: doubled({ n: 1 }), config: { of: 'tree' } })
+
+// Plain returns.
+const plain = defineWork('plain', ({ a, b }: { a: number; b: number }) => a + b)
+export type P1 = Expect<Both<typeof plain, number, number>>
+const plainAsync = defineWork('plain-async', async (_: void) => ({ o: 1 as number }))
+export type P2 = Expect<Both<typeof plainAsync, { o: number }, { o: number }>>
+const plainNothing = defineWork('plain-nothing', async (_: void) => {})
+export type P3 = Expect<Both<typeof plainNothing, void, never>>
+const plainOrMade = defineWork('plain-or-made', (i: boolean, ctx) => (i ? 'text' : ctx.result(1 as number)))
+export type P4 = Expect<Both<typeof plainOrMade, 'text' | number, 'text' | number>>
+const plainOrQueue = defineWork('plain-or-queue', async (i: boolean, ctx) => {
+  if (i) return 'text'
+  return ctx.queue([add({ a: 1, b: 2 })])
+})
+export type P5 = Expect<Both<typeof plainOrQueue, 'text' | void, 'text' | number>>
+const perhaps = defineWork('perhaps', (i: number) => (i > 0 ? i : undefined))
+export type P6 = Expect<Both<typeof perhaps, number | undefined, number>>
+
+// Contracts.
+const send = defineContract('send').takes<{ to: string }>().returns<{ sent: number }>()
+export type C1 = Expect<Equal<InputOf<typeof send>, { to: string }>>
+export type C2 = Expect<Equal<SelfOf<typeof send>, { sent: number }>>
+const sent = defineWork(send, ({ to }) => ({ sent: to.length }))
+export type C3 = Expect<Equal<InputOf<typeof sent>, { to: string }>>
+// @ts-expect-error: the contract says what its result is.
+defineWork(send, ({ to }) => to)
+// @ts-expect-error: retries are decided where items are added.
+defineWork(send, () => ({ sent: 1 }), { retry: { attempts: 3 } })
+const web = createWork({ autoStart: false, work: [send] })
+const sentHandle = web.enqueue('send', { to: 'ada' })
+export type C4 = Expect<Equal<Awaited<ReturnType<typeof sentHandle.result>>, { sent: number }>>
+// @ts-expect-error: not its input.
+web.enqueue('send', { from: 'ada' })

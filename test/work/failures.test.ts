@@ -77,22 +77,22 @@ describe.each(GROUNDS)('work that fails, on %s ports', (ground) => {
     expect(events.find(({ kind }) => kind === 'failed')).toMatchObject({ class: 'poison', willRetry: false })
   })
 
-  it('is not tried again when its handler returns no instruction, or not all that it made', async () => {
-    const calls = { nothing: 0, part: 0 }
-    const nothing = defineWork('nothing', () => {
-      calls.nothing += 1
-      return 5 as never
+  it('is not tried again when its handler returns what cannot be a result, or not all instructions that it made', async () => {
+    const calls = { lost: 0, part: 0 }
+    const lost = defineWork('lost', (_: null) => {
+      calls.lost += 1
+      return part(null)
     })
     const part = defineWork('part', (_: null, ctx) => {
       calls.part += 1
       ctx.result(1)
       return ctx.void()
     })
-    const { w, until } = world(ground, { work: [nothing, part] })
+    const { w, until } = world(ground, { work: [lost, part] })
 
-    await expect(until(w.enqueue(nothing({})).result())).rejects.toThrow('must return a WorkResult')
+    await expect(until(w.enqueue(lost(null)).result())).rejects.toThrow('work that nothing queues')
     await expect(until(w.enqueue(part(null)).result())).rejects.toThrow('not returned')
-    expect(calls).toEqual({ nothing: 1, part: 1 })
+    expect(calls).toEqual({ lost: 1, part: 1 })
   })
 
   it('awaits a promise that is its result, and fails when that rejects', async () => {

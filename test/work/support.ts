@@ -2,7 +2,7 @@ import { expect, onTestFinished } from 'vitest'
 import type { MemoryBackend, MemoryQueue } from '../../src/backends/memory/index.js'
 import { type Clock, sleepOn } from '../../src/core/time/clock.js'
 import {
-  type AnyWorkBuilder,
+  type AnyWorkType,
   createWork,
   memoryBackend,
   type WorkEvent,
@@ -50,7 +50,7 @@ function minimal({ queue, pubsub, store }: Ports): Ports {
   }
 }
 
-export interface World<Defs extends readonly AnyWorkBuilder[]> {
+export interface World<Defs extends readonly AnyWorkType[]> {
   readonly w: WorkSystem<Defs>
   readonly clock: FakeClock
   readonly ports: Ports
@@ -68,7 +68,7 @@ export interface World<Defs extends readonly AnyWorkBuilder[]> {
   /** Moves time, a little at a time, until the promise is settled. */
   until<T>(promise: PromiseLike<T>, withinMs?: number): Promise<T>
   /** Another system on the same ports. */
-  another<D extends readonly AnyWorkBuilder[]>(options: WorkSystemOptions & { readonly work?: D }): WorkSystem<D>
+  another<D extends readonly AnyWorkType[]>(options: WorkSystemOptions & { readonly work?: D }): WorkSystem<D>
 }
 
 /**
@@ -78,7 +78,7 @@ export interface World<Defs extends readonly AnyWorkBuilder[]> {
 const FAST = { pollInterval: isOnMemory ? 100 : 250, visibility: 5_000, heartbeat: 2_000 } as const
 
 /** A system on a fake clock, on this ground, with everything it says recorded. */
-export function world<const Defs extends readonly AnyWorkBuilder[]>(
+export function world<const Defs extends readonly AnyWorkType[]>(
   ground: Ground,
   options: WorkSystemOptions & { readonly work?: Defs } = {},
   ports?: (plain: Ports) => Ports,
@@ -88,7 +88,7 @@ export function world<const Defs extends readonly AnyWorkBuilder[]>(
   const errors: { error: unknown; phase: string }[] = []
   const grounded: Partial<Ports> | { backend: Backend } =
     ports !== undefined ? ports(base) : backend !== undefined ? { backend } : base
-  const make = <D extends readonly AnyWorkBuilder[]>(given: WorkSystemOptions & { readonly work?: D }) => {
+  const make = <D extends readonly AnyWorkType[]>(given: WorkSystemOptions & { readonly work?: D }) => {
     const system = createWork({
       ...FAST,
       random: () => 0,

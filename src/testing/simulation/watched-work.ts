@@ -1,5 +1,5 @@
 import { type BuiltDependency, DEPENDENCY_TYPE } from '../../work/define/dependency.js'
-import type { AnyWorkBuilder, GroupItem, Work, WorkContext, WorkResult } from '../../work/define/work.js'
+import type { AnyWorkBuilder, GroupItem, Work, WorkContext } from '../../work/define/work.js'
 import type { WorkOptions } from '../../work/define/work-options.js'
 import { isNode, type ResultNode } from '../../work/settle/result-tree.js'
 import type { History } from './history.js'
@@ -18,7 +18,7 @@ export interface RunWatcher {
 export function watchedWork(builder: AnyWorkBuilder, watcher: RunWatcher): AnyWorkBuilder {
   const { def } = builder
   const { queue } = def.options
-  const run = async (input: unknown, ctx: WorkContext): Promise<WorkResult> => {
+  const run = async (input: unknown, ctx: WorkContext): Promise<unknown> => {
     const { history, journal, name } = watcher
     const { id, fence, attempt, groupId } = ctx
     journal.write(name, `▶ ${def.type} ${id}#${fence}, attempt ${attempt}`)

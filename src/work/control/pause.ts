@@ -2,12 +2,12 @@ import { MillraceError } from '../../core/error.js'
 import { OptionTypeError, optionsObject } from '../../core/options.js'
 import type { Queue } from '../../ports/ports.js'
 import type { Settlement } from '../../ports/settlement.js'
-import type { AnyWorkBuilder } from '../define/work.js'
+import type { AnyWorkType } from '../define/work.js'
 
 /** What can be paused: a queue, by its name or itself, or a work type, by its name or its builder. */
 export type Pausable =
   | { readonly queue: string | Queue; readonly type?: never }
-  | { readonly type: string | AnyWorkBuilder; readonly queue?: never }
+  | { readonly type: string | AnyWorkType; readonly queue?: never }
 
 /** What to pause or resume, in the words of the ledger. */
 export interface Paused {

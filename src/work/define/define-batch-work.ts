@@ -3,7 +3,7 @@ import { functionOption, integerOption, numberOption, OptionTypeError } from '..
 import type { MaybePromise } from '../../core/time/time.js'
 import { type BatchOutcome, type BatchOutcomes, type BatchValue, isFail, MadeOutcomes } from '../run/batch-outcome.js'
 import { builderOf } from './define-work.js'
-import type { NonVoidUnion, WorkBuilder, WorkContext, WorkResult } from './work.js'
+import type { NonVoidUnion, WorkBuilder, WorkContext } from './work.js'
 import type { WorkOptions } from './work-options.js'
 
 /** How a batched work type gathers its items, and what runs them. `O`: what `run` returns for an item, plain or an outcome. */
@@ -95,13 +95,13 @@ export function defineBatchWork<Name extends string, I, O>(
     },
   })
   /** A batch of one: an item that skips the queue, or that no other item joined in time. */
-  const runOne = async (input: I, ctx: WorkContext): Promise<WorkResult> => {
+  const runOne = async (input: I, ctx: WorkContext): Promise<unknown> => {
     const { outcomes, unreturned } = await batch.run([input])
     const outcome = outcomes[0]!
     if (isFail(outcome)) throw outcome.error
     // An outcome that was not returned counts as an instruction that was not: `strictReturn` decides whether that is an error.
     for (let i = 0; i < unreturned; i += 1) ctx.void()
-    return outcome.value === undefined ? ctx.void() : ctx.result(outcome.value)
+    return outcome.value
   }
   return builderOf<Name, I, BatchValue<O>, NonVoidUnion<BatchValue<O>>>(name, runOne, options, batch)
 }

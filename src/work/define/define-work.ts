@@ -1,49 +1,64 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { newId } from '../../core/ids.js'
 import { OptionTypeError } from '../../core/options.js'
+import { BuiltWork } from './built-work.js'
 import type { Batch } from './define-batch-work.js'
+import { isContract } from './define-contract.js'
 import type {
+  AnyWorkContract,
   GroupOfResult,
+  InputOf,
   NonVoidUnion,
+  OutputOf,
+  ReturnFor,
   SelfOfResult,
   Work,
   WorkBuilder,
   WorkContext,
   WorkDefinition,
   WorkHandler,
-  WorkResult,
 } from './work.js'
-import { checkWorkOptions, type WorkOptions } from './work-options.js'
+import { checkRunOptions, checkWorkOptions, frozenOptions, type RunOptions, type WorkOptions } from './work-options.js'
 
 /**
- * Defines a work type: a name, a handler and how it is run. What comes back mints instances and is passed to
- * `createWork({ work: [...] })`.
+ * Defines a work type: a name, a handler and how it is run. What the handler returns is the item's result. What comes back
+ * mints instances and is passed to `createWork({ work: [...] })`. Given a contract instead of a name, the handler carries
+ * out that contract, and its options are only those that count where it runs.
  *
  * @example
  * ```ts
- * const add = defineWork('add', (i: { a: number; b: number }, ctx) => ctx.result(i.a + i.b))
+ * const add = defineWork('add', (i: { a: number; b: number }) => i.a + i.b)
  * await w.enqueue(add({ a: 1, b: 2 })).result() // 3
  * ```
  */
-export function defineWork<Name extends string, S extends StandardSchemaV1, R extends WorkResult<unknown, unknown>>(
+export function defineWork<C extends AnyWorkContract, R extends ReturnFor<C>>(
+  contract: C,
+  handler: (input: OutputOf<C>, ctx: WorkContext) => R | Promise<R>,
+  options?: RunOptions<OutputOf<C>>,
+): WorkBuilder<C['type'], InputOf<C>, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>>
+export function defineWork<Name extends string, S extends StandardSchemaV1, R>(
   name: Name,
   handler: (input: StandardSchemaV1.InferOutput<S>, ctx: WorkContext) => R | Promise<R>,
   /** With a schema for its input: the caller gives what the schema takes, and the handler gets what the schema returns. */
   options: WorkOptions<StandardSchemaV1.InferInput<S>, StandardSchemaV1.InferOutput<S>> & { readonly input: S },
 ): WorkBuilder<Name, StandardSchemaV1.InferInput<S>, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>>
-export function defineWork<Name extends string, I, R extends WorkResult<unknown, unknown>>(
+export function defineWork<Name extends string, I, R>(
   name: Name,
   handler: (input: I, ctx: WorkContext) => R | Promise<R>,
   options?: Omit<WorkOptions<I>, 'input'>,
 ): WorkBuilder<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>>
-export function defineWork<Name extends string, I, R extends WorkResult<unknown, unknown>>(
-  name: Name,
+export function defineWork<Name extends string, I, R>(
+  type: Name | AnyWorkContract,
   handler: (input: I, ctx: WorkContext) => R | Promise<R>,
   options: WorkOptions<I> = {},
 ): WorkBuilder<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>> {
+  const contract = isContract(type) ? type.contract : undefined
+  const name = (contract?.type ?? type) as Name
   if (typeof handler !== 'function') throw new OptionTypeError(`work "${String(name)}" handler`, 'a function', handler)
-  // A handler's own result type is one of the results there are.
-  return builderOf(name, handler as WorkHandler<I>, options)
+  if (contract === undefined) return builderOf(name, handler, options)
+  checkRunOptions(name, options)
+  const def = { type: name, options: { ...contract.options, ...options }, run: handler, contract }
+  // The contract's own type of name is known to the compiler only.
+  return builderFrom(def as WorkDefinition<Name, I>)
 }
 
 /** The builder of a type, with its definition. */
@@ -55,54 +70,11 @@ export function builderOf<Name extends string, I, S, G>(
 ): WorkBuilder<Name, I, S, G> {
   if (typeof name !== 'string' || name === '') throw new OptionTypeError('defineWork name', 'a non-empty string', name)
   checkWorkOptions(name, options)
-  const def: WorkDefinition<Name, I> = Object.freeze({
-    type: name,
-    // Copies: later changes to the caller's objects do not change the type.
-    options: Object.freeze({
-      ...options,
-      ...(options.retry === undefined ? {} : { retry: Object.freeze({ ...options.retry }) }),
-    }),
-    run,
-    ...(batch === undefined ? {} : { batch }),
-  })
+  return builderFrom({ type: name, options, run, ...(batch === undefined ? {} : { batch }) })
+}
+
+function builderFrom<Name extends string, I, S, G>(given: WorkDefinition<Name, I>): WorkBuilder<Name, I, S, G> {
+  const def: WorkDefinition<Name, I> = Object.freeze({ ...given, options: frozenOptions(given.options) })
   const build = (input: I): Work<Name, S, G> => new BuiltWork(def, input)
-  return Object.assign(build, { type: name, def })
-}
-
-/** The definition of work that was built in this process: a system can run such a type without registering it. */
-export function definitionOf(work: Work): WorkDefinition<string, never> | undefined {
-  return work instanceof BuiltWork ? work.definition() : undefined
-}
-
-/**
- * The group that work opens when it is enqueued. Made once: a caller that enqueues the same work again, after an enqueue that was
- * not answered, means the same group.
- */
-export function groupIdOf(work: Work, newId: () => string): string {
-  return work instanceof BuiltWork ? work.group(newId) : newId()
-}
-
-/** Work with a hidden definition: people see, compare and log `{ id, type, input }`. */
-class BuiltWork<Name extends string> implements Work<Name, never, never> {
-  readonly id: string
-  readonly type: Name
-  readonly input: unknown
-  readonly #def: WorkDefinition<Name, never>
-  #groupId: string | undefined
-
-  constructor(def: WorkDefinition<Name, never>, input: unknown) {
-    this.id = newId()
-    this.type = def.type
-    this.input = input
-    this.#def = def
-  }
-
-  definition(): WorkDefinition<Name, never> {
-    return this.#def
-  }
-
-  group(mint: () => string): string {
-    this.#groupId ??= mint()
-    return this.#groupId
-  }
+  return Object.assign(build, { type: def.type, def })
 }

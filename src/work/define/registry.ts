@@ -3,9 +3,10 @@ import type { JsonCodec } from '../../core/codec/codec.js'
 import { MillraceError } from '../../core/error.js'
 import { closestName } from '../../core/text/closest-name.js'
 import type { Queue } from '../../ports/ports.js'
-import { definitionOf } from './define-work.js'
+import { definitionOf } from './built-work.js'
+import { isContract } from './define-contract.js'
 import { dependencyDefinition } from './dependency.js'
-import type { AnyWorkBuilder, Work, WorkDefinition } from './work.js'
+import type { AnyWorkType, ContractDefinition, Work, WorkDefinition } from './work.js'
 
 /** Two types have the same name: the second would silently take over the items of the first. */
 export class DuplicateTypeError extends MillraceError {
@@ -33,20 +34,26 @@ export class UnknownTypeError extends MillraceError {
   }
 }
 
-/** The work types that a system knows, with the queues they wait in. */
+/** What is known of a type: with its handler, or only its contract. */
+type Known = ContractDefinition<string, never> | WorkDefinition<string, never>
+
+/** The work types that a system knows, with the queues they wait in. It runs those that it has a handler for. */
 export class Registry {
   readonly #defs = new Map<string, WorkDefinition<string, never>>()
+  /** Also those without a handler: what counts where items are enqueued. */
+  readonly #known = new Map<string, Known>()
   #names: ReadonlyMap<Queue, string> = new Map()
   #hasListeners = false
   #hasSchemas = false
 
-  constructor(builders: readonly AnyWorkBuilder[]) {
-    this.#defs.set(dependencyDefinition.type, dependencyDefinition as WorkDefinition<string, never>)
-    for (const { def } of builders) {
-      const known = this.#defs.get(def.type)
-      if (known !== undefined && known !== def) throw new DuplicateTypeError(def.type)
-      this.#defs.set(def.type, def as WorkDefinition<string, never>)
-      this.#note(def as WorkDefinition<string, never>)
+  constructor(types: readonly AnyWorkType[]) {
+    this.#add(dependencyDefinition as Known)
+    for (const type of types) {
+      const given: Known = isContract(type) ? type.contract : type.def
+      const known = this.#known.get(given.type)
+      if (known !== undefined && !isSameType(known, given)) throw new DuplicateTypeError(given.type)
+      // A contract beside its handler adds nothing.
+      if (known === undefined || isRunnable(given)) this.#add(given)
     }
   }
 
@@ -54,14 +61,15 @@ export class Registry {
    * The definition of work that is enqueued here; `own` is the one it was built with. A type that was never registered is
    * added now; its queue must be one that this system serves already.
    */
-  meet(type: string, own: WorkDefinition<string, never> | undefined): WorkDefinition<string, never> | undefined {
-    const known = this.#defs.get(type)
+  meet(type: string, own: Known | undefined): Known | undefined {
+    const known = this.#known.get(type)
     if (own === undefined || known === own) return known
-    if (known !== undefined) throw new DuplicateTypeError(type)
-    return this.#learn(own)
+    if (known === undefined) return this.#learn(own)
+    if (!isSameType(known, own)) throw new DuplicateTypeError(type)
+    return known
   }
 
-  #learn(def: WorkDefinition<string, never>): WorkDefinition<string, never> {
+  #learn(def: Known): Known {
     const { queue } = def.options
     if (queue !== undefined && !this.#names.has(queue)) {
       throw new MillraceError(
@@ -70,14 +78,16 @@ export class Registry {
         { facts: { type: def.type } },
       )
     }
-    this.#defs.set(def.type, def)
-    this.#note(def)
+    this.#add(def)
     return def
   }
 
-  #note({ options: { onEvent, input } }: WorkDefinition<string, never>): void {
-    this.#hasListeners ||= onEvent !== undefined
-    this.#hasSchemas ||= input !== undefined
+  #add(def: Known): void {
+    this.#known.set(def.type, def)
+    this.#hasSchemas ||= def.options.input !== undefined
+    if (!isRunnable(def)) return
+    this.#defs.set(def.type, def)
+    this.#hasListeners ||= def.options.onEvent !== undefined
   }
 
   /** Some type listens to its own events. */
@@ -90,8 +100,14 @@ export class Registry {
     return this.#defs.size
   }
 
+  /** The types that this system has a handler for. */
   get types(): readonly string[] {
     return [...this.#defs.keys()]
+  }
+
+  /** The types that can be enqueued by name. */
+  get names(): readonly string[] {
+    return [...this.#known.keys()]
   }
 
   get definitions(): IterableIterator<WorkDefinition<string, never>> {
@@ -100,7 +116,7 @@ export class Registry {
 
   /** The queues of types that have their own. */
   get queues(): readonly Queue[] {
-    const queues = [...this.#defs.values()].map((def) => def.options.queue)
+    const queues = [...this.#known.values()].map((def) => def.options.queue)
     return [...new Set(queues.filter((queue) => queue !== undefined))]
   }
 
@@ -109,12 +125,18 @@ export class Registry {
     this.#names = names
   }
 
+  /** The definition that runs items of this type here. */
   find(type: string): WorkDefinition<string, never> | undefined {
     return this.#defs.get(type)
   }
 
+  /** What counts where items of this type are enqueued, whether or not they run here. */
+  known(type: string): Known | undefined {
+    return this.#known.get(type)
+  }
+
   queueOf(type: string): string {
-    const own = this.#defs.get(type)?.options.queue
+    const own = this.#known.get(type)?.options.queue
     return (own === undefined ? undefined : this.#names.get(own)) ?? 'default'
   }
 
@@ -125,7 +147,7 @@ export class Registry {
 
   /** The schema of this work's input. Work of a type that is not registered brings its definition along. */
   schemaOf(work: Work): StandardSchemaV1 | undefined {
-    return (this.#defs.get(work.type) ?? definitionOf(work))?.options.input
+    return (this.#known.get(work.type) ?? definitionOf(work))?.options.input
   }
 
   /** The name of a queue in the ledger. Undefined: this system does not serve it. */
@@ -134,6 +156,19 @@ export class Registry {
   }
 
   codecOf(type: string, fallback: JsonCodec): JsonCodec {
-    return this.#defs.get(type)?.options.codec ?? fallback
+    return this.#known.get(type)?.options.codec ?? fallback
   }
+}
+
+function isRunnable(def: Known): def is WorkDefinition<string, never> {
+  return 'run' in def
+}
+
+/** A handler and the contract that it carries out are one type. */
+function isSameType(a: Known, b: Known): boolean {
+  return contractOf(a) === contractOf(b)
+}
+
+function contractOf(def: Known): Known {
+  return isRunnable(def) ? (def.contract ?? def) : def
 }

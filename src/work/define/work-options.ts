@@ -36,8 +36,8 @@ export type FailureClassifier = (
   info: WorkFailureInfo,
 ) => FailureDecision | undefined | void | Promise<FailureDecision | undefined | void>
 
-/** Options of a work type. They win over those of the system, and lose against those of an instance. */
-export interface WorkOptions<I = unknown, O = I> extends Omit<WorkInstanceOptions, 'runAt' | 'deadline'> {
+/** Options of a work type that count where its items are enqueued: they belong to its contract. */
+export interface ContractOptions<I = unknown> extends Omit<WorkInstanceOptions, 'runAt' | 'deadline' | 'tx'> {
   /** Options computed from the input: between those of the type and those of the instance. */
   readonly options?: (input: I) => WorkInstanceOptions | undefined
   /**
@@ -49,6 +49,10 @@ export interface WorkOptions<I = unknown, O = I> extends Omit<WorkInstanceOption
   readonly codec?: JsonCodec
   /** Where items of this type wait. Default: the system's queue. */
   readonly queue?: Queue
+}
+
+/** Options of a work type that count where its handler runs. */
+export interface RunOptions<O = unknown> {
   /** How many of this type run at the same time in a process, within the system's limit. Default: no further limit. */
   readonly concurrency?: number
   /** Decides how many of this type run at the same time, and which is next, instead of `concurrency`. Default: the system's. */
@@ -60,6 +64,9 @@ export interface WorkOptions<I = unknown, O = I> extends Omit<WorkInstanceOption
   /** What to log with, for a run of this input. */
   readonly logContext?: (input: O) => Readonly<Record<string, unknown>> | undefined
 }
+
+/** Options of a work type. They win over those of the system, and lose against those of an instance. */
+export interface WorkOptions<I = unknown, O = I> extends ContractOptions<I>, RunOptions<O> {}
 
 /** The options that a type and a single item have in common. */
 export const ITEM_OPTION_NAMES = [
@@ -74,32 +81,80 @@ export const ITEM_OPTION_NAMES = [
   'strictDeadline',
 ] as const satisfies readonly (keyof WorkInstanceOptions & keyof WorkOptions)[]
 
-const NAMES = [
+const CONTRACT_NAMES = [
   ...ITEM_OPTION_NAMES,
   'options',
   'input',
   'codec',
   'queue',
+] as const satisfies readonly (keyof ContractOptions)[]
+
+const RUN_NAMES = [
   'concurrency',
   'doer',
   'onFailure',
   'strictReturn',
   'onEvent',
   'logContext',
-] as const satisfies readonly (keyof WorkOptions)[]
+] as const satisfies readonly (keyof RunOptions)[]
 
 export function checkWorkOptions(type: string, options: WorkOptions<never>): void {
-  optionsObject(`work "${type}"`, options, NAMES)
+  optionsObject(`work "${type}"`, options, [...CONTRACT_NAMES, ...RUN_NAMES])
+  checkContract(type, options)
+  checkRun(type, options)
+}
+
+/** Checks the options of a contract. */
+export function checkContractOptions(type: string, options: ContractOptions<never>): void {
+  const ofRun = RUN_NAMES.find((name) => name in Object(options))
+  if (ofRun !== undefined) {
+    throw new OptionError(
+      `contract "${type}".${ofRun}`,
+      'given to defineWork(contract, handler, options): it counts where the handler runs',
+      (options as Record<string, unknown>)[ofRun],
+    )
+  }
+  optionsObject(`contract "${type}"`, options, CONTRACT_NAMES)
+  checkContract(type, options)
+}
+
+/** Checks the options of a handler that carries out a contract. */
+export function checkRunOptions(type: string, options: RunOptions<never>): void {
+  const ofContract = CONTRACT_NAMES.find((name) => name in Object(options))
+  if (ofContract !== undefined) {
+    throw new OptionError(
+      `work "${type}".${ofContract}`,
+      'given to defineContract: it counts where items are enqueued',
+      (options as Record<string, unknown>)[ofContract],
+    )
+  }
+  optionsObject(`work "${type}"`, options, RUN_NAMES)
+  checkRun(type, options)
+}
+
+function checkContract(type: string, options: ContractOptions<never>): void {
   checkItemOptions(`work "${type}"`, options)
+  if (options.options !== undefined) functionOption(`work "${type}".options`, options.options)
+  if (options.input !== undefined && !isSchema(options.input)) {
+    throw new OptionTypeError(`work "${type}".input`, 'a Standard Schema, like those of zod or valibot', options.input)
+  }
+}
+
+function checkRun(type: string, options: RunOptions<never>): void {
   checkDoer(`work "${type}".doer`, options.doer)
-  for (const name of ['options', 'onFailure', 'onEvent', 'logContext'] as const) {
+  for (const name of ['onFailure', 'onEvent', 'logContext'] as const) {
     if (options[name] !== undefined) functionOption(`work "${type}".${name}`, options[name])
   }
   if (options.strictReturn !== undefined) booleanOption(`work "${type}".strictReturn`, options.strictReturn)
   concurrencyOption(`work "${type}"`, options, undefined)
-  if (options.input !== undefined && !isSchema(options.input)) {
-    throw new OptionTypeError(`work "${type}".input`, 'a Standard Schema, like those of zod or valibot', options.input)
-  }
+}
+
+/** Copies: later changes to the caller's objects do not change the type. */
+export function frozenOptions<T extends { readonly retry?: WorkRetry }>(options: T): T {
+  return Object.freeze({
+    ...options,
+    ...(options.retry === undefined ? {} : { retry: Object.freeze({ ...options.retry }) }),
+  })
 }
 
 /** How many run at the same time. A doer decides that itself, so only one of the two can be given. */

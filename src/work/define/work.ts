@@ -2,10 +2,11 @@ import type { RetryPolicyOptions } from '../../core/retry/retry-policy.js'
 import type { DeadEnding } from '../../ports/item.js'
 import type { CancelResult } from '../control/cancel.js'
 import type { Batch } from './define-batch-work.js'
-import type { WorkOptions } from './work-options.js'
+import type { ContractOptions, WorkOptions } from './work-options.js'
 
 declare const self: unique symbol
 declare const group: unique symbol
+declare const output: unique symbol
 
 /**
  * One unit of work, built and not yet enqueued. Its id is fixed when it is built. `S` is what `.result()` gives, `G` what
@@ -22,8 +23,8 @@ export interface Work<Name extends string = string, S = unknown, G = unknown> {
 declare const resultOf: unique symbol
 
 /**
- * What a handler returns: an instruction that does nothing until it is returned. Made by `ctx.result`, `ctx.queue` and
- * `ctx.void`.
+ * What a handler may return instead of a plain value: an instruction that does nothing until it is returned. Made by
+ * `ctx.result`, `ctx.queue` and `ctx.void`.
  */
 export interface WorkResult<S = unknown, G = unknown> {
   readonly [resultOf]: { readonly self: S; readonly group: G }
@@ -98,17 +99,49 @@ export interface WorkBuilder<Name extends string = string, I = unknown, S = unkn
 // biome-ignore lint/suspicious/noExplicitAny: an input is contravariant; `any` is the only type that all builders accept.
 export type AnyWorkBuilder = WorkBuilder<string, any, unknown, unknown>
 
-/** Name, handler and options of a work type, as the engine reads them. */
-export interface WorkDefinition<Name extends string = string, I = unknown> {
+/**
+ * A work type without its handler: mints instances in a process that adds work and does not run it. `defineWork` gives it
+ * a handler in the worker. Made by `defineContract`. `O` is what its schema makes of an input.
+ */
+export interface WorkContract<Name extends string = string, I = unknown, O = I, S = unknown, G = unknown> {
+  (input: I): Work<Name, S, G>
   readonly type: Name
+  readonly contract: ContractDefinition<Name, I>
+  readonly [output]?: O
+  /** The same contract, for the compiler: its input, where no schema says what that is. */
+  takes<T>(): WorkContract<Name, T, T, S, G>
+  /** The same contract, for the compiler: its result. The handler has to return that. */
+  returns<R>(): WorkContract<Name, I, O, R, NonVoidUnion<R>>
+}
+
+/** Any contract at all. */
+// biome-ignore lint/suspicious/noExplicitAny: as above, and its handler consumes what the schema returns.
+export type AnyWorkContract = WorkContract<string, any, any, any, any>
+
+/** What `createWork({ work })` takes: types with a handler, and contracts of types that other processes run. */
+export type AnyWorkType = AnyWorkBuilder | AnyWorkContract
+
+/** Name and options of a work type, as far as they matter where its items are enqueued. */
+export interface ContractDefinition<Name extends string = string, I = unknown> {
+  readonly type: Name
+  readonly options: ContractOptions<I>
+}
+
+/** Name, handler and options of a work type, as the engine reads them. */
+export interface WorkDefinition<Name extends string = string, I = unknown> extends ContractDefinition<Name, I> {
   readonly options: WorkOptions<I>
   readonly run: WorkHandler<I>
   /** Its items run together. */
   readonly batch?: Batch<I>
+  /** The contract that it carries out, where it was defined by one. */
+  readonly contract?: ContractDefinition<Name, I>
 }
 
-/** The function behind a work type. It may run more than once for one item. */
-export type WorkHandler<I = unknown, R extends WorkResult = WorkResult> = (input: I, ctx: WorkContext) => R | Promise<R>
+/**
+ * The function behind a work type. It may run more than once for one item. What it returns is the item's result, unless it
+ * is an instruction of `ctx`.
+ */
+export type WorkHandler<I = unknown, R = unknown> = (input: I, ctx: WorkContext) => R | Promise<R>
 
 /** What a handler can ask and do. Its functions work when taken out of the object. */
 export interface WorkContext {
@@ -230,8 +263,9 @@ export interface Receipt {
 /** Leaves out what contributes nothing. */
 export type NonVoidUnion<U> = Exclude<U, void | undefined>
 
-export type SelfOfResult<R> = [R] extends [never] ? unknown : R extends WorkResult<infer S, unknown> ? S : never
-export type GroupOfResult<R> = [R] extends [never] ? unknown : R extends WorkResult<unknown, infer G> ? G : never
+/** The own result of an item whose handler returns this: that of an instruction, or the plain value itself. */
+export type SelfOfResult<R> = [R] extends [never] ? unknown : R extends WorkResult<infer S, unknown> ? S : R
+export type GroupOfResult<R> = [R] extends [never] ? unknown : R extends WorkResult<unknown, infer G> ? G : R
 
 /** The own result of a work. */
 export type SelfOfWork<W> = W extends Work<string, infer S, unknown> ? S : never
@@ -257,18 +291,23 @@ export type SelfOf<B> = B extends (input: never) => Work<string, infer S, unknow
 /** The group value of what a builder builds. */
 export type GroupOfBuilder<B> = B extends (input: never) => Work<string, unknown, infer G> ? G : never
 
+/** What the handler of a contract gets: its input as the schema returned it. */
+export type OutputOf<C> = C extends { readonly [output]?: infer O } ? O : never
+/** What the handler of a contract may return: anything, unless the contract says what `.result()` gives. */
+export type ReturnFor<C> = unknown extends SelfOf<C> ? unknown : SelfOf<C> | WorkResult<SelfOf<C>, unknown>
+
 /** The names of a system's definitions. */
-export type RegistryNames<Defs extends readonly AnyWorkBuilder[]> = Defs[number]['type']
+export type RegistryNames<Defs extends readonly AnyWorkType[]> = Defs[number]['type']
 /** The builder of that name, among a system's definitions. */
-export type BuilderForName<Defs extends readonly AnyWorkBuilder[], N extends string> = Extract<
+export type BuilderForName<Defs extends readonly AnyWorkType[], N extends string> = Extract<
   Defs[number],
   { readonly type: N }
 >
 /** The input that the type of that name takes. */
-export type InputForName<Defs extends readonly AnyWorkBuilder[], N extends string> = InputOf<BuilderForName<Defs, N>>
+export type InputForName<Defs extends readonly AnyWorkType[], N extends string> = InputOf<BuilderForName<Defs, N>>
 /** The item's own result, for the type of that name. */
-export type SelfForName<Defs extends readonly AnyWorkBuilder[], N extends string> = SelfOf<BuilderForName<Defs, N>>
+export type SelfForName<Defs extends readonly AnyWorkType[], N extends string> = SelfOf<BuilderForName<Defs, N>>
 /** The group value of the type of that name. */
-export type GroupForName<Defs extends readonly AnyWorkBuilder[], N extends string> = GroupOfBuilder<
+export type GroupForName<Defs extends readonly AnyWorkType[], N extends string> = GroupOfBuilder<
   BuilderForName<Defs, N>
 >

@@ -6,7 +6,7 @@ import type { RetryPolicy } from '../../core/retry/retry-policy.js'
 import { checkRetryPolicy, mergeRetryPolicies } from '../../core/retry/retry-policy.js'
 import type { At } from '../../core/time/time.js'
 import type { Envelope } from '../../ports/item.js'
-import { definitionOf } from '../define/define-work.js'
+import { definitionOf } from '../define/built-work.js'
 import type { Registry } from '../define/registry.js'
 import type { Work, WorkInstanceOptions, WorkRetry } from '../define/work.js'
 import { checkItemOptions, ITEM_OPTION_NAMES } from '../define/work-options.js'
@@ -118,7 +118,7 @@ export function policyOf(rules: ItemRules, type: string, ...own: readonly (WorkR
   const defaults = getDefaultRetryOptions()
   const known = isUsual ? rules.policies.get(type) : undefined
   if (known?.defaults === defaults) return known.policy
-  const layers = [retry, registry.find(type)?.options.retry, ...own]
+  const layers = [retry, registry.known(type)?.options.retry, ...own]
   const { attempts, base, factor, max, jitter } = layers.reduce<RetryPolicy>(
     (merged, layer) =>
       layer === undefined ? merged : mergeRetryPolicies(merged, checkRetryPolicy('retry', layer, RETRY_HOOKS)),

@@ -19,7 +19,7 @@ import { contributors, fold, needsFold, textOf } from '../settle/group-value.js'
 import type { Contribution, FinishedRun, Outcome } from '../settle/outcome.js'
 import { AppendPendingSettlement, RunPendingSettlement } from '../settle/pending-settlement.js'
 import { planChildren } from '../settle/plan-children.js'
-import { checkReturned, NotReturnedError, ResultNode } from '../settle/result-tree.js'
+import { checkReturned, isAwaited, NotReturnedError, plainResult, type ResultNode } from '../settle/result-tree.js'
 import { type RunSettlement, settle } from '../settle/settle.js'
 import { inPlace } from '../worker/lend-place.js'
 import { BatchLimits } from './batch-limits.js'
@@ -117,7 +117,7 @@ export class HandlerRunner {
       const context = new RunContext(delivery, this.#o.services)
       const handle = this.#inPlace(item, () => def.run(input as never, context))
       handling = this.#inLog(envelope, def, input, span === undefined ? handle : () => within(span, handle))
-      const returned = handling instanceof Promise ? await untilOver(delivery, handling) : await handling
+      const returned = isAwaited(handling) ? await untilOver(delivery, Promise.resolve(handling)) : handling
       checkLate(item, this.#context.o.clock.monotonic() - startedMs, this.#context.now())
       const root = checkReturned(envelope.type, returned, context.made, this.#isStrict(def))
       for (const node of context.made) {
@@ -267,8 +267,7 @@ export class HandlerRunner {
         now,
         returned: ({ delivery, startedAt }, value) => {
           limits.check(delivery)
-          const root = value === undefined ? new ResultNode('void') : new ResultNode('result', value)
-          return this.#returned(tracedBy(delivery.item, span), startedAt, root, codec)
+          return this.#returned(tracedBy(delivery.item, span), startedAt, plainResult(def.type, value), codec)
         },
         threw: async ({ delivery, startedAt }, error, at) => {
           return this.#failed(delivery, startedAt, limits.over(delivery) ?? error, def, at)

@@ -1,5 +1,6 @@
 import { MillraceError } from '../../core/error.js'
 import { checkedCondition } from '../define/condition.js'
+import { isHandle } from '../define/handle-brand.js'
 import type { DependencyCondition, GroupItem, ResultOptions, Work, WorkInstanceOptions } from '../define/work.js'
 
 const NODE: unique symbol = Symbol.for('millrace.result') as never
@@ -66,6 +67,12 @@ export function isNode(value: unknown): value is ResultNode {
   return typeof value === 'object' && value !== null && (value as { readonly [NODE]?: unknown })[NODE] === true
 }
 
+/** Whether a handler goes on with what it returned. Awaiting a handle would wait for the item's group: it is refused instead. */
+export function isAwaited(returned: unknown): returned is PromiseLike<unknown> {
+  if (returned instanceof Promise) return true
+  return typeof (returned as Partial<PromiseLike<unknown>> | null)?.then === 'function' && !isHandle(returned)
+}
+
 /** How many of these instructions are not part of what was returned. */
 function unreturned(made: readonly ResultNode[], root: ResultNode): number {
   if (made.length === 1 && made[0] === root) return 0
@@ -80,14 +87,10 @@ function unreturned(made: readonly ResultNode[], root: ResultNode): number {
   return made.filter((node) => !reached.has(node)).length
 }
 
-/** The handler returned something that is not an instruction. */
+/** What the handler returned can be neither an instruction nor a result. */
 export class NotAResultError extends MillraceError {
-  constructor(type: string) {
-    super(
-      'NOT_A_RESULT',
-      `work "${type}" handler must return a WorkResult — ctx.result(...), ctx.queue(...), or ctx.void()`,
-      { facts: { type } },
-    )
+  constructor(type: string, returned: string, instead: string) {
+    super('NOT_A_RESULT', `work "${type}" returned ${returned}. ${instead}`, { facts: { type, returned } })
   }
 }
 
@@ -111,12 +114,36 @@ export function checkReturned(
   made: readonly ResultNode[],
   strict: boolean,
 ): ResultNode {
-  if (!isNode(returned)) throw new NotAResultError(type)
+  const root = isNode(returned) ? returned : plainResult(type, returned)
   if (strict) {
-    const count = unreturned(made, returned)
+    const count = unreturned(made, root)
     if (count > 0) throw new NotReturnedError(type, count)
   }
-  return returned
+  return root
+}
+
+/** A plain value is the item's result, as if `ctx.result` had made it; nothing at all is none. */
+export function plainResult(type: string, returned: unknown): ResultNode {
+  if (returned === undefined) return new ResultNode('void')
+  const what = unstorable(returned)
+  if (what !== undefined) throw new NotAResultError(type, what.returned, what.instead)
+  return new ResultNode('result', returned)
+}
+
+const QUEUE_IT = 'Return ctx.queue(…) with it to have it run, or the result that you awaited.'
+
+/** Values that were meant as something else: stored as a result, the work in them would be lost. */
+function unstorable(value: unknown): { readonly returned: string; readonly instead: string } | undefined {
+  if (typeof value === 'function' || typeof value === 'symbol') {
+    return { returned: `a ${typeof value}`, instead: 'Return a value that can be stored, or an instruction of ctx.' }
+  }
+  if (isWork(value)) return { returned: 'work that nothing queues', instead: QUEUE_IT }
+  if (isHandle(value)) return { returned: 'the handle of an item', instead: QUEUE_IT }
+  if (!Array.isArray(value)) return undefined
+  if (value.some((one) => isWork(one) || isHandle(one) || isNode(one))) {
+    return { returned: 'a list of work, handles or instructions', instead: QUEUE_IT }
+  }
+  return undefined
 }
 
 /** Whether it is work, built and not yet enqueued. */

@@ -116,7 +116,7 @@ export function itemFromStored(rules: ItemRules, stored: StoredWork, origin: Ite
   const startAt = fixedStart ?? now + delayMs
   const deadline = fixedDeadline ?? (timeoutMs === undefined ? undefined : now + timeoutMs)
   const { registry } = rules
-  const isKnown = registry.find(stored.type) !== undefined
+  const isKnown = registry.known(stored.type) !== undefined
   return {
     item: {
       ...rest,

@@ -1,6 +1,7 @@
 import { BufferFullError } from '../../core/group-commit.js'
 import type { CancelResult } from '../control/cancel.js'
 import { type Controls, checkedWatch } from '../control/controls.js'
+import { HANDLE } from '../define/handle-brand.js'
 import type { ProgressOptions, Receipt, WaitOptions, WorkHandle } from '../define/work.js'
 import type { EngineContext } from '../engine-context.js'
 import type { Enlisted } from '../enqueue/enlisted.js'
@@ -11,6 +12,7 @@ import { type Ended, Waiters } from './waiters.js'
 
 /** An enqueued item. Thenable: awaiting it waits for its group. */
 export class Handle implements WorkHandle {
+  readonly [HANDLE] = true
   readonly #pending: PendingEnqueue
   readonly #handles: Handles
   #isAwaited = false

@@ -1,0 +1,40 @@
+import { newId } from '../../core/ids.js'
+import type { ContractDefinition, Work } from './work.js'
+
+/** The definition of work that was built in this process: a system can enqueue or run such a type without registering it. */
+export function definitionOf(work: Work): ContractDefinition<string, never> | undefined {
+  return work instanceof BuiltWork ? work.definition() : undefined
+}
+
+/**
+ * The group that work opens when it is enqueued. Made once: a caller that enqueues the same work again, after an enqueue that was
+ * not answered, means the same group.
+ */
+export function groupIdOf(work: Work, newId: () => string): string {
+  return work instanceof BuiltWork ? work.group(newId) : newId()
+}
+
+/** Work with a hidden definition: people see, compare and log `{ id, type, input }`. */
+export class BuiltWork<Name extends string> implements Work<Name, never, never> {
+  readonly id: string
+  readonly type: Name
+  readonly input: unknown
+  readonly #def: ContractDefinition<Name, never>
+  #groupId: string | undefined
+
+  constructor(def: ContractDefinition<Name, never>, input: unknown) {
+    this.id = newId()
+    this.type = def.type
+    this.input = input
+    this.#def = def
+  }
+
+  definition(): ContractDefinition<Name, never> {
+    return this.#def
+  }
+
+  group(mint: () => string): string {
+    this.#groupId ??= mint()
+    return this.#groupId
+  }
+}
