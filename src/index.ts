@@ -97,7 +97,9 @@ export { DuplicateTypeError, UnknownTypeError } from './work/define/registry.js'
 export type {
   AnyWorkBuilder,
   DependencyCondition,
+  EnqueueOptions,
   GroupItem,
+  ItemHandle,
   ListFilter,
   ProgressOptions,
   Receipt,
@@ -125,5 +127,6 @@ export { DeadlineError, RunTimeoutError } from './work/run/run-limits.js'
 export type { ScheduleConfig } from './work/schedule/config.js'
 export { CronError, parseCron } from './work/schedule/cron.js'
 export { nextAfter } from './work/schedule/next-after.js'
+export { UnknownItemError } from './work/wait/item-handle.js'
 export { ResultExpiredError, WaitTimeoutError } from './work/wait/waiters.js'
 export type { ActiveWork } from './work/worker/active-items.js'

@@ -45,6 +45,8 @@ export type {
   GroupOfWork,
   InputForName,
   InputOf,
+  ManyOptions,
+  ManyReceipts,
   NameOf,
   NonVoidUnion,
   OutputOf,

@@ -1,33 +1,38 @@
 import type { Metrics } from '../core/metrics/metrics.js'
 import type { StatValue } from '../core/metrics/stat.js'
-import { OptionTypeError } from '../core/options.js'
 import { retry } from '../core/retry/retry.js'
-import { peek } from '../core/text/safe-read.js'
 import type { Clock } from '../core/time/clock.js'
 import { findLedger, type OverPlainPorts } from '../ports/find-ledger.js'
 import type { PausedNames } from '../ports/ledger.js'
 import type { Backend, Ports } from '../ports/ports.js'
 import type { CancelResult } from './control/cancel.js'
 import type { Pausable } from './control/pause.js'
+import { withId } from './define/built-work.js'
 import { Registry, UnknownTypeError } from './define/registry.js'
 import type {
   AnyWorkType,
+  EnqueueOptions,
   GroupForName,
+  GroupOfBuilder,
   GroupOfWork,
   InputForName,
+  ItemHandle,
   ListFilter,
+  ManyOptions,
+  ManyReceipts,
+  Receipt,
   RegistryNames,
   SelfForName,
+  SelfOf,
   SelfOfWork,
   Work,
   WorkHandle,
-  WorkInstanceOptions,
   WorkState,
 } from './define/work.js'
 import { Engine } from './engine.js'
+import { enqueueMany, type ManySender } from './enqueue/enqueue-many.js'
 import { resolveSystemOptions, type WorkSystemOptions } from './options.js'
 import type { ScheduleConfig } from './schedule/config.js'
-import { checkWork } from './settle/result-tree.js'
 import type { Handle } from './wait/handles.js'
 import type { ActiveWork } from './worker/active-items.js'
 
@@ -43,18 +48,46 @@ export interface WorkCapabilities {
 
 /** A work system. Every method works when taken out of the object. */
 export interface WorkSystem<Defs extends readonly AnyWorkType[] = readonly AnyWorkType[]> {
-  /** Enqueues work. The handle resolves with the value of the group; `.result()` with this item's own. */
-  enqueue<W extends Work>(work: W, options?: WorkInstanceOptions): WorkHandle<SelfOfWork<W>, GroupOfWork<W>>
+  /**
+   * Adds work, and resolves once the item is durable, with its receipt: `{ kind, id }`. What a request handler wants.
+   *
+   * @example
+   * ```ts
+   * const { id } = await w.add(welcome({ email: 'ada@example.com' }), { delay: 60_000 })
+   * ```
+   */
+  add<N extends RegistryNames<Defs>>(name: N, input: InputForName<Defs, N>, options?: EnqueueOptions): Promise<Receipt>
+  add(work: Work, options?: EnqueueOptions): Promise<Receipt>
+  /**
+   * Enqueues work and returns a thenable handle: awaiting the handle waits for the item's whole group, which may take long. To
+   * wait only until the item is durable, use `add`; `.result()` gives this item's own result.
+   */
   enqueue<N extends RegistryNames<Defs>>(
     name: N,
     input: InputForName<Defs, N>,
-    options?: WorkInstanceOptions,
+    options?: EnqueueOptions,
   ): WorkHandle<SelfForName<Defs, N>, GroupForName<Defs, N>>
-  /** Enqueues any number of works, each in its own group, and waits for room where needed; resolves when all are durable. */
+  enqueue<W extends Work>(work: W, options?: EnqueueOptions): WorkHandle<SelfOfWork<W>, GroupOfWork<W>>
+  /**
+   * An item by its id, in any process: its state, its result, a cancel.
+   *
+   * @example
+   * ```ts
+   * const state = await w.handle(welcome, id).state() // undefined: there is no such item
+   * ```
+   */
+  handle<B extends AnyWorkType>(type: B, id: string): ItemHandle<SelfOf<B>, GroupOfBuilder<B>>
+  handle<N extends RegistryNames<Defs>>(name: N, id: string): ItemHandle<SelfForName<Defs, N>, GroupForName<Defs, N>>
+  /**
+   * Enqueues any number of works, each in its own group, and waits for room where needed; resolves when all are durable. A list
+   * gives its handles. An iterable or async iterable is read and sent in chunks, with bounded memory, and gives counts. Only in a
+   * transaction (`tx`) is it all or nothing: a failure leaves what was sent before it.
+   */
   enqueueMany<W extends Work>(
     works: readonly W[],
-    options?: WorkInstanceOptions,
+    options?: ManyOptions,
   ): Promise<readonly WorkHandle<SelfOfWork<W>, GroupOfWork<W>>[]>
+  enqueueMany(works: Iterable<Work> | AsyncIterable<Work>, options?: ManyOptions): Promise<ManyReceipts>
   /**
    * Enqueues work at times given by a cron expression or a function: once per occurrence in the whole fleet. Goes on until the
    * returned function is called or the system is stopped, whether or not the system works.
@@ -129,47 +162,39 @@ export function createWorkOn<const Defs extends readonly AnyWorkType[]>(
     ...(opened.foreign === undefined ? {} : { foreign: opened.foreign }),
   })
 
-  const enqueue = (first: Work | string, second?: unknown, third?: WorkInstanceOptions) => {
-    if (typeof first !== 'string') return engine.enqueue(first, second as WorkInstanceOptions | undefined)
+  const enqueueOne = (work: Work, given: EnqueueOptions | undefined): Handle => {
+    if (given === undefined || !('id' in Object(given))) return engine.enqueue(work, given)
+    const { id, ...others } = given
+    return engine.enqueue(id === undefined ? work : withId(work, id), others)
+  }
+  const enqueue = (first: Work | string, second?: unknown, third?: EnqueueOptions): Handle => {
+    if (typeof first !== 'string') return enqueueOne(first, second as EnqueueOptions | undefined)
     const builder = (options.work ?? []).find((b) => b.type === first)
     if (builder === undefined) throw new UnknownTypeError(first, registry.names)
-    return engine.enqueue(builder(second), third)
+    return enqueueOne(builder(second), third)
   }
-  const enqueueMany = async (given: Iterable<Work>, each?: WorkInstanceOptions): Promise<readonly Handle[]> => {
-    if (!isIterable(given)) throw new OptionTypeError('enqueueMany(works)', 'a list of works', given)
-    // A copy: it is read several times, and the caller may change the list meanwhile.
-    const works = [...given]
-    const handles: Handle[] = []
-    const enqueued = enqueueAll(works, handles, each)
-    engine.waitFor(enqueued, () => works.length - handles.length)
-    return enqueued
+  const add = async (first: Work | string, second?: unknown, third?: EnqueueOptions): Promise<Receipt> =>
+    enqueue(first, second, third).accepted()
+  const handle = (type: AnyWorkType | string, id: string) => {
+    if (typeof type !== 'string') return engine.handle(type.type, id)
+    if (!registry.names.includes(type)) throw new UnknownTypeError(type, registry.names)
+    return engine.handle(type, id)
   }
-  const enqueueAll = async (works: readonly Work[], handles: Handle[], each?: WorkInstanceOptions) => {
-    // All or none: anything that is not work is found before the first is sent.
-    for (const work of works) checkWork(work)
-    if (works.length > 1) await engine.checkInputs(works)
-    let unanswered: Promise<unknown>[] = []
-    const mostUnanswered = Math.min(MOST_UNANSWERED, Math.ceil(o.maxUnsent / 2))
-    for (const work of works) {
-      const room = engine.whenRoom()
-      if (room !== undefined || unanswered.length >= mostUnanswered) {
-        await room
-        await Promise.all(unanswered)
-        unanswered = []
-      }
-      const handle = engine.enqueue(work, each)
-      handles.push(handle)
-      unanswered.push(handle.accepted())
-    }
-    await Promise.all(unanswered)
-    // A handle is thenable: returned bare from an async function it would be awaited. In a list it is not.
-    return handles
+  const sender: ManySender = {
+    enqueue: (one, each) => engine.enqueue(one, each),
+    whenRoom: () => engine.whenRoom(),
+    checkInputs: (works) => engine.checkInputs(works),
+    waitFor: (enqueues, count) => engine.waitFor(enqueues, count),
+    mostUnanswered: Math.min(MOST_UNANSWERED, Math.ceil(o.maxUnsent / 2)),
   }
   if (options.autoStart !== false) engine.start()
   // The overloads of `enqueue` are one function here; the registry's types exist only for the compiler.
   return Object.freeze({
+    add,
     enqueue,
-    enqueueMany,
+    handle,
+    enqueueMany: async (works: Iterable<Work> | AsyncIterable<Work>, many?: ManyOptions) =>
+      enqueueMany(sender, works, many),
     schedule: (config: ScheduleConfig) => engine.schedule(config),
     start: () => engine.start(),
     stop: () => engine.stop(),
@@ -189,10 +214,6 @@ export function createWorkOn<const Defs extends readonly AnyWorkType[]>(
     backend,
     capabilities,
   }) as unknown as WorkSystem<Defs>
-}
-
-function isIterable(given: unknown): given is Iterable<unknown> {
-  return typeof peek(given, Symbol.iterator) === 'function'
 }
 
 const warned = new Set<string>()

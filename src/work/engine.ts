@@ -1,5 +1,6 @@
 import { OptionTypeError } from '../core/options.js'
 import { keepAlive } from '../core/time/keep-alive.js'
+import type { MaybePromise } from '../core/time/time.js'
 import { unreachable } from '../core/unreachable.js'
 import type { OpenedLedger } from '../ports/find-ledger.js'
 import type { ItemSummary } from '../ports/inspect.js'
@@ -19,6 +20,7 @@ import { Schedules } from './schedule/schedules.js'
 import { GroupCompletion } from './settle/group-completion.js'
 import type { RunPendingSettlement } from './settle/pending-settlement.js'
 import { type Handle, Handles } from './wait/handles.js'
+import { FoundItem } from './wait/item-handle.js'
 import { listItems } from './wait/list-items.js'
 import { statesOf } from './wait/states.js'
 import type { ActiveWork } from './worker/active-items.js'
@@ -68,6 +70,11 @@ export class Engine {
     return this.#handles.handle(this.#enqueuer.enqueue(work, options), this.#accepted)
   }
 
+  /** An item that any process has enqueued. */
+  handle(type: string, id: string): FoundItem {
+    return new FoundItem(this.#context, this.#handles, type, id)
+  }
+
   /** Makes `stop` and `close` wait for enqueues that are still to be made: as many as `count` returns. */
   waitFor(enqueues: Promise<unknown>, count: () => number): void {
     this.#handles.waitFor(enqueues, count)
@@ -82,9 +89,9 @@ export class Engine {
     return this.#schedules.add(config)
   }
 
-  /** Rejects with the first of these whose input is not valid. */
-  async checkInputs(works: readonly Work[]): Promise<void> {
-    await checkWorks(works, (work) => this.#context.registry.schemaOf(work))
+  /** Throws, or rejects with, the first of these whose input is not valid. */
+  checkInputs(works: readonly Work[]): MaybePromise<void> {
+    return checkWorks(works, (work) => this.#context.registry.schemaOf(work))
   }
 
   start(): void {

@@ -26,7 +26,6 @@ describe.each(GROUNDS)('a handler that returns a plain value (%s)', (ground) => 
   })
 
   it('awaits whatever can be awaited', async () => {
-    // biome-ignore lint/suspicious/noThenProperty: query builders are such objects.
     const query = { then: (resolve: (rows: readonly number[]) => void) => resolve([1, 2]) }
     const select = defineWork('select', () => query as unknown as Promise<readonly number[]>)
     const { w, until } = world(ground, { work: [select] })

@@ -1,17 +1,11 @@
 import { expect, onTestFinished } from 'vitest'
 import type { MemoryBackend, MemoryQueue } from '../../src/backends/memory/index.js'
 import { type Clock, sleepOn } from '../../src/core/time/clock.js'
-import {
-  type AnyWorkType,
-  createWork,
-  memoryBackend,
-  type WorkEvent,
-  type WorkSystem,
-  type WorkSystemOptions,
-} from '../../src/index.js'
+import { createWork, memoryBackend, type WorkEvent, type WorkSystem, type WorkSystemOptions } from '../../src/index.js'
 import { ownedBy } from '../../src/ports/find-ledger.js'
 import type { Backend, Ports, Queue, Store } from '../../src/ports/ports.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
+import type { AnyWorkType } from '../../src/types.js'
 import { backendUnderTest } from './grounds/ground.js'
 
 /** The ways a system can run on the memory backend. */

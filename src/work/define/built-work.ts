@@ -1,4 +1,5 @@
 import { newId } from '../../core/ids.js'
+import { OptionTypeError } from '../../core/options.js'
 import type { ContractDefinition, Work } from './work.js'
 
 /** The definition of work that was built in this process: a system can enqueue or run such a type without registering it. */
@@ -14,6 +15,12 @@ export function groupIdOf(work: Work, newId: () => string): string {
   return work instanceof BuiltWork ? work.group(newId) : newId()
 }
 
+/** The same work under an id of the caller's. */
+export function withId(work: Work, id: string): Work {
+  if (typeof id !== 'string' || id === '') throw new OptionTypeError('enqueue.id', 'a string that is not empty', id)
+  return work instanceof BuiltWork ? new BuiltWork(work.definition(), work.input, id) : { ...work, id }
+}
+
 /** Work with a hidden definition: people see, compare and log `{ id, type, input }`. */
 export class BuiltWork<Name extends string> implements Work<Name, never, never> {
   readonly id: string
@@ -22,8 +29,8 @@ export class BuiltWork<Name extends string> implements Work<Name, never, never> 
   readonly #def: ContractDefinition<Name, never>
   #groupId: string | undefined
 
-  constructor(def: ContractDefinition<Name, never>, input: unknown) {
-    this.id = newId()
+  constructor(def: ContractDefinition<Name, never>, input: unknown, id = newId()) {
+    this.id = id
     this.type = def.type
     this.input = input
     this.#def = def

@@ -85,6 +85,27 @@ export interface WorkInstanceOptions {
   readonly tx?: unknown
 }
 
+/** Options of `add` and `enqueue`: those of an item, and its id. */
+export interface EnqueueOptions extends WorkInstanceOptions {
+  /**
+   * The item's id, where it should not be a new one: one item per order, user or file of yours. While an item of that id is
+   * kept, another enqueue of it is `coalesced` with the first.
+   */
+  readonly id?: string
+}
+
+/** Options of `enqueueMany`: those of each item, and who hears how far it has come. */
+export interface ManyOptions extends WorkInstanceOptions {
+  /** Called when a batch is durable, with the numbers so far. */
+  readonly onProgress?: (receipts: ManyReceipts) => void
+}
+
+/** How many items `enqueueMany` created, and how many existed already. */
+export interface ManyReceipts {
+  readonly created: number
+  readonly coalesced: number
+}
+
 /** The retry policy of an item: those of its fields that are given, over those of its type, system and the defaults. */
 export type WorkRetry = RetryPolicyOptions
 
@@ -229,6 +250,27 @@ export interface WorkHandle<Self = unknown, Group = unknown> extends PromiseLike
   /** The item's own result; rejects with its error when it is dead. */
   result(options?: WaitOptions): Promise<Self>
   /** The value of the group once everything in it has settled. An item that died does not reject it. */
+  group(options?: WaitOptions): Promise<Group>
+  /** Cancels the item, wherever it waits or runs, and resolves with what became of it. */
+  cancel(reason?: string): Promise<CancelResult>
+  /** The progress that its run last reported. Undefined while there is none. */
+  progress(): Promise<unknown>
+  /** Its progress as it changes, until it has ended. */
+  watchProgress(options?: ProgressOptions): AsyncIterableIterator<unknown>
+}
+
+/**
+ * An item by its id, as `w.handle(type, id)` gives it in any process. It is not thenable: awaiting it does not wait for
+ * anything.
+ */
+export interface ItemHandle<Self = unknown, Group = unknown> {
+  readonly id: string
+  readonly type: string
+  /** Its state, with its result once it has completed. Undefined where there is no such item, or no longer. */
+  state(): Promise<(WorkState & { readonly result?: Self }) | undefined>
+  /** The item's own result; rejects with its error when it is dead, and with `UNKNOWN_ITEM` where there is none. */
+  result(options?: WaitOptions): Promise<Self>
+  /** The value of its group once everything in it has settled. */
   group(options?: WaitOptions): Promise<Group>
   /** Cancels the item, wherever it waits or runs, and resolves with what became of it. */
   cancel(reason?: string): Promise<CancelResult>
