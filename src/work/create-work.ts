@@ -76,8 +76,8 @@ export interface WorkSystem<Defs extends readonly AnyWorkType[] = readonly AnyWo
    * const state = await w.handle(welcome, id).state() // undefined: there is no such item
    * ```
    */
-  handle<B extends AnyWorkType>(type: B, id: string): ItemHandle<SelfOf<B>, GroupOfBuilder<B>>
   handle<N extends RegistryNames<Defs>>(name: N, id: string): ItemHandle<SelfForName<Defs, N>, GroupForName<Defs, N>>
+  handle<B extends AnyWorkType>(type: B, id: string): ItemHandle<SelfOf<B>, GroupOfBuilder<B>>
   /**
    * Enqueues any number of works, each in its own group, and waits for room where needed; resolves when all are durable. A list
    * gives its handles. An iterable or async iterable is read and sent in chunks, with bounded memory, and gives counts. Only in a
