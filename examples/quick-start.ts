@@ -4,7 +4,7 @@ const greet = defineWork(
   'greet',
   async (input: { name: string }, ctx) => {
     if (ctx.attempt === 1) throw new Error('the mail server is busy') // so it is tried again
-    return ctx.result(`Hello, ${input.name}, on attempt ${ctx.attempt}.`)
+    return `Hello, ${input.name}, on attempt ${ctx.attempt}.`
   },
   { retry: { attempts: 3, base: 100 } },
 )
