@@ -69,6 +69,7 @@ const OPTIONAL: readonly (readonly [string, (value: unknown) => boolean])[] = [
   ['deadline', isNumber],
   ['parent', isText],
   ['dependents', isTexts],
+  ['references', isText],
   ['gates', isTexts],
   ['tags', isTexts],
   ['waiter', isText],

@@ -41,6 +41,8 @@ export interface EnvelopeHead {
   readonly parent?: string
   /** Ids its gate waited on, when a fired gate queued it. */
   readonly dependents?: readonly string[]
+  /** Texts of its input that begin with this stand for results of other items. */
+  readonly references?: string
   /** Gates to notify when it settles. */
   readonly gates?: readonly string[]
   /** Trees that it is part of: their gates are notified when it and everything that it queued has ended. */

@@ -248,3 +248,25 @@ const sentHandle = web.enqueue('send', { to: 'ada' })
 export type C4 = Expect<Equal<Awaited<ReturnType<typeof sentHandle.result>>, { sent: number }>>
 // @ts-expect-error: not its input.
 web.enqueue('send', { from: 'ada' })
+
+// The results of what came before.
+const glue = defineWork('glue', (i: { n: number; s: string; all: readonly (number | string)[] }) => i.n)
+const fannedIn = defineWork('fanned-in', (_: void, ctx) =>
+  ctx.queue([ln(), ls()]).next((done) => glue({ n: done[0], s: done[1], all: done })),
+)
+export type F1 = Expect<Equal<GroupOfBuilder<typeof fannedIn>, number | string>>
+export const wrongFan = defineWork('wrong-fan', (_: void, ctx) =>
+  // @ts-expect-error: the first result is a number.
+  ctx.queue([ln(), ls()]).next(([n]) => glue({ n: 1, s: n, all: [] })),
+)
+export const chainedFan = defineWork('chained-fan', (_: void, ctx) =>
+  ctx
+    .queue([ls()])
+    .next(([s]) => [ln(), glue({ n: 1, s, all: [] })])
+    .next(([a, b]) => glue({ n: a, s: '', all: [b] })),
+)
+export const asked = defineWork('asked', async (_: void, ctx) => {
+  const [n, s] = await ctx.results([ln, ls])
+  return { n, s }
+})
+export type F2 = Expect<Equal<SelfOf<typeof asked>, { n: number; s: string }>>

@@ -46,8 +46,8 @@ export function watchedWork(builder: AnyWorkBuilder, watcher: RunWatcher): AnyWo
  * Work without the definition it was built with. In every process another definition stands under the same name, the one whose
  * runs are written down, and work that brings its own would be taken for another type.
  */
-export function plainWork({ id, type, input }: Work): Work {
-  if (type !== DEPENDENCY_TYPE) return { id, type, input }
+export function plainWork({ id, type, input, references }: Work): Work {
+  if (type !== DEPENDENCY_TYPE) return { id, type, input, ...(references === undefined ? {} : { references }) }
   const built = input as BuiltDependency
   return { id, type, input: { ...built, queue: built.queue.map(plainWork) } }
 }

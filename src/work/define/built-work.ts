@@ -21,18 +21,26 @@ export function withId(work: Work, id: string): Work {
   return work instanceof BuiltWork ? new BuiltWork(work.definition(), work.input, id) : { ...work, id }
 }
 
+/** The same work with another input, in which texts that begin with `references` stand for results of other items. */
+export function withInput(work: Work, input: unknown, references: string): Work {
+  if (work instanceof BuiltWork) return new BuiltWork(work.definition(), input, work.id, references)
+  return { ...work, input, references }
+}
+
 /** Work with a hidden definition: people see, compare and log `{ id, type, input }`. */
 export class BuiltWork<Name extends string> implements Work<Name, never, never> {
   readonly id: string
   readonly type: Name
   readonly input: unknown
+  readonly references?: string
   readonly #def: ContractDefinition<Name, never>
   #groupId: string | undefined
 
-  constructor(def: ContractDefinition<Name, never>, input: unknown, id = newId()) {
+  constructor(def: ContractDefinition<Name, never>, input: unknown, id = newId(), references?: string) {
     this.id = id
     this.type = def.type
     this.input = input
+    if (references !== undefined) this.references = references
     this.#def = def
   }
 

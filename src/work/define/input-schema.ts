@@ -48,7 +48,8 @@ export function checkWorks(works: Iterable<Work>, schemaOf: SchemaOf): MaybeProm
   const check = (work: Work): void => {
     for (const held of heldBy(work)) check(held)
     const schema = schemaOf(work)
-    if (schema === undefined) return
+    // What it refers to is not there yet: it is checked when it runs.
+    if (schema === undefined || work.references !== undefined) return
     const checked = checkInput(work.type, schema, work.input)
     if (checked instanceof Promise) waits.push(checked)
     else refuse(checked)

@@ -16,6 +16,8 @@ export interface Work<Name extends string = string, S = unknown, G = unknown> {
   readonly id: string
   readonly type: Name
   readonly input: unknown
+  /** Texts of the input that begin with this stand for results of other items, which are put in when it runs. */
+  readonly references?: string
   readonly [self]?: S
   readonly [group]?: G
 }
@@ -26,14 +28,29 @@ declare const resultOf: unique symbol
  * What a handler may return instead of a plain value: an instruction that does nothing until it is returned. Made by
  * `ctx.result`, `ctx.queue` and `ctx.void`.
  */
-export interface WorkResult<S = unknown, G = unknown> {
+export interface WorkResult<S = unknown, G = unknown, Before extends readonly unknown[] = readonly unknown[]> {
   readonly [resultOf]: { readonly self: S; readonly group: G }
+  /**
+   * The same, with the results of what came before: `build` is called immediately with references to them, one for each work,
+   * which can be parts of the new works' inputs. They are replaced by the results when the new works run. Computing with
+   * them is an error, because they do not exist yet.
+   *
+   * @example
+   * ```ts
+   * return ctx.queue([resize('a.png'), resize('b.png')]).next((images) => album({ title, images }))
+   * ```
+   */
+  next<const Ns extends Work | readonly Work[]>(
+    build: (results: Before) => Ns,
+    condition?: DependencyCondition,
+    options?: WorkInstanceOptions,
+  ): WorkResult<S, G | GroupOf<Ns>, ResultsOf<Ns>>
   /** Queues `items` once what came before meets `condition`; then they are what comes before. */
   next<const Ns extends GroupItem | readonly GroupItem[]>(
     items: Ns,
     condition?: DependencyCondition,
     options?: WorkInstanceOptions,
-  ): WorkResult<S, G | GroupOf<Ns>>
+  ): WorkResult<S, G | GroupOf<Ns>, ResultsOf<Ns>>
 }
 
 /** What can be queued into a group: work, or the result of more of it. */
@@ -190,11 +207,23 @@ export interface WorkContext {
   queue<const Is extends GroupItem | readonly GroupItem[]>(
     items: Is,
     options?: WorkInstanceOptions,
-  ): WorkResult<void, GroupOf<Is>>
+  ): WorkResult<void, GroupOf<Is>, ResultsOf<Is>>
   /** No result, and no more work. */
   void(): WorkResult<void, void>
   /** The states of these items, in their order; undefined where nothing is known. */
   states(ids: readonly string[]): Promise<readonly (WorkState | undefined)[]>
+  /**
+   * The results of the items that this one waited for, in their order: one type, or the work itself, for each. Rejects with
+   * `NO_RESULT` for one that did not complete.
+   *
+   * @example
+   * ```ts
+   * const [small, large] = await ctx.results([resize, resize])
+   * ```
+   */
+  results<const Of extends readonly (AnyWorkType | Work)[]>(of: Of): Promise<ResultsOf<Of>>
+  /** The results of all of them. */
+  results(): Promise<readonly unknown[]>
   /** True for exactly one caller in the fleet per key and day. */
   claim(key: string): Promise<boolean>
   /** Reports how far the run has come, for callers of `handle.progress()`. Sent about once a second; the latest value counts. */
@@ -313,6 +342,13 @@ export type GroupOfResult<R> = [R] extends [never] ? unknown : R extends WorkRes
 export type SelfOfWork<W> = W extends Work<string, infer S, unknown> ? S : never
 /** The group value of a work. */
 export type GroupOfWork<W> = W extends Work<string, unknown, infer G> ? G : never
+
+/** The result of a work, or of what a work type builds. */
+type ResultOf<T> = T extends Work<string, infer S, unknown> ? S : SelfOf<T>
+/** The results of works or work types, one by one. */
+export type ResultsOf<Is> = Is extends readonly unknown[]
+  ? { -readonly [K in keyof Is]: ResultOf<Is[K]> }
+  : [ResultOf<Is>]
 
 /** What one item contributes to the value of its group. */
 export type GroupOfItem<T> =

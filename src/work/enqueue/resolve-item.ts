@@ -99,6 +99,7 @@ export function resolveItem(
   if (origin.parent !== undefined) item.parent = origin.parent
   if (origin.dependents !== undefined) item.dependents = origin.dependents
   if (origin.trace !== undefined) item.trace = origin.trace
+  if (work.references !== undefined) item.references = work.references
   const skipQueue = given?.skipQueue ?? computed?.skipQueue ?? typed?.skipQueue ?? false
   return {
     item,

@@ -11,6 +11,7 @@ import type { EngineContext } from '../engine-context.js'
 import { EncodeError } from '../enqueue/resolve-item.js'
 import { ResultEncodeError } from '../settle/group-value.js'
 import { failureOf, type Outcome } from '../settle/outcome.js'
+import { ResultNotKnownError } from '../settle/result-references.js'
 import { NotAResultError, NotReturnedError } from '../settle/result-tree.js'
 
 /**
@@ -56,7 +57,8 @@ async function ask(
 
 /** What a handler returned cannot be used, and could not be the second time either: it does not depend on the world. */
 function isMistake(error: unknown): boolean {
-  return [ResultEncodeError, EncodeError, NotReturnedError, NotAResultError].some((kind) => isInstance(error, kind))
+  const mistakes = [ResultEncodeError, EncodeError, NotReturnedError, NotAResultError, ResultNotKnownError]
+  return mistakes.some((kind) => isInstance(error, kind))
 }
 
 function overrule(verdict: Verdict, decision: Exclude<FailureDecision, 'retry' | 'abort'>, now: At): Verdict {

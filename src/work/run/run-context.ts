@@ -1,12 +1,13 @@
 import type { ClaimedItem } from '../../ports/item.js'
 import type { Delivery } from '../../source/loop/delivery.js'
-import type { WorkContext, WorkResult, WorkState } from '../define/work.js'
+import type { AnyWorkType, Work, WorkContext, WorkResult, WorkState } from '../define/work.js'
 import { listed, ResultNode } from '../settle/result-tree.js'
 
 /** What the engine does for a handler while it runs. */
 export interface RunServices {
   states(ids: readonly string[]): Promise<readonly (WorkState | undefined)[]>
   claim(key: string): Promise<boolean>
+  results(item: ClaimedItem, of: readonly (AnyWorkType | Work)[] | undefined): Promise<readonly unknown[]>
   progress(delivery: Delivery<ClaimedItem>, value: unknown): void
 }
 
@@ -61,6 +62,12 @@ export class RunContext implements WorkContext {
     return this.#services.states
   }
 
+  get results(): WorkContext['results'] {
+    // Typed by what it is asked for.
+    return ((of?: readonly (AnyWorkType | Work)[]) =>
+      this.#services.results(this.#delivery.item, of)) as WorkContext['results']
+  }
+
   get claim(): WorkContext['claim'] {
     return this.#services.claim
   }
@@ -86,8 +93,8 @@ export class RunContext implements WorkContext {
   }
 
   /** The types of a `WorkResult` exist only for the compiler, so a node can be any of them. */
-  #make<S, G>(node: ResultNode): WorkResult<S, G> {
+  #make<S, G, B extends readonly unknown[]>(node: ResultNode): WorkResult<S, G, B> {
     this.made.push(node)
-    return node as unknown as WorkResult<S, G>
+    return node as unknown as WorkResult<S, G, B>
   }
 }

@@ -24,6 +24,7 @@ import { type RunSettlement, settle } from '../settle/settle.js'
 import { inPlace } from '../worker/lend-place.js'
 import { BatchLimits } from './batch-limits.js'
 import { classifyFailure } from './classify-failure.js'
+import { filledInput } from './dependents-results.js'
 import { runBatch } from './run-batch.js'
 import { RunContext, type RunServices } from './run-context.js'
 import { GateRunner } from './run-gate.js'
@@ -150,7 +151,8 @@ export class HandlerRunner {
     } catch (error) {
       return this.ended(delivery, { kind: 'unreadable', error: `bad input: ${errorText(error)}`, rule: 'decode' })
     }
-    if (def.options.input === undefined && !delivery.aborted) {
+    const { references } = delivery.item.envelope
+    if (def.options.input === undefined && references === undefined && !delivery.aborted) {
       this.#o.started(delivery, startedAt)
       return { input, startedAt }
     }
@@ -167,7 +169,9 @@ export class HandlerRunner {
     const schema: StandardSchemaV1 | undefined = def.options.input
     let value = input
     try {
-      const checked = schema === undefined ? { value } : await this.#checked(delivery, def.type, schema, input)
+      const { references } = item.envelope
+      if (references !== undefined) value = await filledInput(this.#context, input, references)
+      const checked = schema === undefined ? { value } : await this.#checked(delivery, def.type, schema, value)
       if ('problem' in checked) {
         return this.ended(delivery, { kind: 'unreadable', error: errorText(checked.problem), rule: 'schema' })
       }

@@ -2,6 +2,7 @@ import { MillraceError } from '../../core/error.js'
 import { checkedCondition } from '../define/condition.js'
 import { isHandle } from '../define/handle-brand.js'
 import type { DependencyCondition, GroupItem, ResultOptions, Work, WorkInstanceOptions } from '../define/work.js'
+import { referenceTo, withStoredReferences } from './result-references.js'
 
 const NODE: unique symbol = Symbol.for('millrace.result') as never
 
@@ -47,18 +48,29 @@ export class ResultNode {
 
   /** Changes this very node and returns it: a chain is one instruction. */
   next(
-    items: GroupItem | readonly GroupItem[],
+    items: GroupItem | readonly GroupItem[] | ((results: readonly unknown[]) => Work | readonly Work[]),
     condition?: DependencyCondition,
     itemOptions?: WorkInstanceOptions,
   ): this {
     const link = {
-      items: listed(items, '.next'),
+      items: typeof items === 'function' ? this.#built(items) : listed(items, '.next'),
       condition: checkedCondition('.next condition', condition),
       itemOptions,
     }
     this.#links ??= []
     this.#links.push(link)
     return this
+  }
+
+  /** The works of a function that gets references to the results of what came before. */
+  #built(build: (results: readonly unknown[]) => Work | readonly Work[]): readonly Work[] {
+    const before = this.#links?.at(-1)?.items ?? this.items
+    if (before.length === 0 || !before.every(isWork)) {
+      throw new TypeError('.next((results) => …): only works have results, and works must come before it')
+    }
+    const built = listed(build(before.map(({ id }) => referenceTo(id))), '.next')
+    if (!built.every(isWork)) throw new TypeError('.next((results) => …): the function must return work')
+    return built.map(withStoredReferences)
   }
 }
 

@@ -11,6 +11,7 @@ import type { Feed } from '../../source/loop/feed.js'
 import { Loop } from '../../source/loop/loop.js'
 import type { LoopObserver } from '../../source/loop/loop-observer.js'
 import type { EngineContext } from '../engine-context.js'
+import { dependentsResults } from '../run/dependents-results.js'
 import { Overruns } from '../run/overruns.js'
 import { ProgressReporter } from '../run/progress.js'
 import { HandlerRunner } from '../run/run-handler.js'
@@ -97,6 +98,7 @@ export class WorkerLoop {
       context,
       services: {
         states: (ids) => statesOf(context, ids),
+        results: (item, of) => dependentsResults(context, item, of),
         claim: async (key) => context.ports.store.setIfNotExists(`${o.prefix}${key}`, context.worker.id, CLAIM_TTL_MS),
         progress: (delivery, value) => progress.report(delivery, value),
       },
