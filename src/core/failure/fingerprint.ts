@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { errorMessage, errorName } from '../text/error-text.js'
 import { peekString } from '../text/safe-read.js'
 import { classify } from './classify.js'
-import type { FailureClass } from './failure.js'
+import type { FailureClass, Verdict } from './failure.js'
 
 /** As much of a message as is needed to distinguish failures. */
 const MESSAGE_CHARACTERS = 1000
@@ -10,13 +10,22 @@ const MESSAGE_CHARACTERS = 1000
 const STACK_CHARACTERS = 16_000
 
 /**
- * A short, stable name for "the same failure again": 16 hex digits of its class, its error name, its message without the
- * parts that change (numbers, ids, quoted values, addresses) and the first stack frame of the user's own code, without
- * line numbers, so that a deploy does not make old failures look new. Never throws; cheap whatever the size.
+ * A short, stable name for "the same failure again": 16 hex digits of its class, the rule that decided it (`http-503`), its
+ * error name, its message without the parts that change (numbers, ids, quoted values, addresses) and the first stack frame of
+ * the user's own code, without line numbers, so that a deploy does not make old failures look new. Never throws; cheap
+ * whatever the size.
+ *
+ * @param decided its class, or its class and rule, where something else than the error itself decided them.
  */
-export function fingerprint(error: unknown, failureClass: FailureClass = classify(error).class): string {
+export function fingerprint(
+  error: unknown,
+  decided: FailureClass | Pick<Verdict, 'class' | 'rule'> = classify(error),
+): string {
   const message = errorMessage(error)
-  return digest([failureClass, errorName(error), normaliseMessage(message), ownFrame(error, message) ?? ''])
+  // The error's own rule, too: an `onFailure` that decides for eight HTTP statuses would otherwise make them one.
+  const own = classify(error).rule
+  const [failureClass, rule] = typeof decided === 'string' ? [decided, own] : [decided.class, decided.rule]
+  return digest([failureClass, rule, own, errorName(error), normaliseMessage(message), ownFrame(error, message) ?? ''])
 }
 
 /** The same for what died without a run that failed: nothing is known of it but its type, how it ended, and in which words. */

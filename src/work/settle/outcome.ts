@@ -74,7 +74,7 @@ export function failureOf(reason: unknown, verdict: Verdict, override?: 'retry' 
   return {
     kind: 'threw',
     error: errorText(reason),
-    fingerprint: fingerprint(reason, verdict.class),
+    fingerprint: fingerprint(reason, verdict),
     verdict,
     ...(override === undefined ? {} : { override }),
   }
