@@ -35,8 +35,8 @@ import { prefixOption, tablesOf } from './tables.js'
 /** Options of `sqliteBackend`. */
 export interface SqliteBackendOptions {
   /**
-   * The database file. Its directory has to exist; the file need not, and is then created with mode 0600. Not on a
-   * network file system: locks fail there.
+   * The database file. Where there is none, it is created with mode 0600, and its directory with it. Not on a network file
+   * system: locks fail there.
    */
   readonly file: string
   /**

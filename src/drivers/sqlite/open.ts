@@ -1,4 +1,5 @@
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type { Ms } from '../../core/time/time.js'
 import { isBetterSqlite3, loadBetterSqlite3, openBetterSqlite3, overBetterSqlite3 } from './better-sqlite3.js'
 import type { SqliteDatabase } from './database.js'
@@ -42,12 +43,13 @@ export function openSqlite(file: string, options: OpenSqliteOptions): SqliteData
 }
 
 /**
- * A new file is readable by its owner only: it holds inputs and results. SQLite gives the files beside it the same
+ * Makes the file, and its directory where there is none. A new file is readable by its owner only: it holds inputs and results. SQLite gives the files beside it the same
  * permissions. A file that is there keeps those that it has.
  */
 function createPrivately(file: string): void {
   if (file === ':memory:' || file === '') return
   try {
+    mkdirSync(dirname(file), { recursive: true })
     closeSync(openSync(file, 'ax', 0o600))
   } catch {
     // It is there already, or cannot be made: the library says what is wrong.

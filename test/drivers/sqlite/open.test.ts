@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -35,15 +35,23 @@ describe('a SQLite file', () => {
     db.close()
   })
 
+  it('is made with the directories that lead to it, for its owner only', () => {
+    const file = join(dirname(temporaryFile()), 'data', 'jobs', 'work.db')
+
+    openSqlite(file, how).close()
+
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+  })
+
   it('that cannot be opened is named, with the reason', () => {
     const file = temporaryFile()
-    const inNowhere = join(dirname(file), 'nowhere', 'data.db')
     const noDatabase = join(dirname(file), 'text.db')
+    const belowFile = join(noDatabase, 'data.db')
     const directory = join(dirname(file), 'directory')
     writeFileSync(noDatabase, 'this is not a database, but it is long enough to be looked at as one'.repeat(20))
     mkdirSync(directory)
 
-    for (const bad of [inNowhere, noDatabase, directory])
+    for (const bad of [belowFile, noDatabase, directory])
       expect(() => openSqlite(bad, how)).toThrow(expect.objectContaining({ code: 'SQLITE_OPEN', facts: { file: bad } }))
   })
 

@@ -1,5 +1,4 @@
-import { mkdirSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { MillraceError } from '../../../core/error.js'
 import {
   booleanOption,
@@ -124,7 +123,6 @@ class SqliteBackend implements StacksBackend {
     if (this.#options.file === ':memory:')
       throw new MillraceError('BAD_OPTION', 'sqliteStacks.file must be a file: use memoryStacks() to keep nothing.')
     const file = resolve(home, this.#options.file)
-    mkdirSync(dirname(file), { recursive: true })
     const writer = await this.#connect(file)
     try {
       await this.#retried(file, () => migrate(writer.db, stacksSchema(prefix), this.#options.migrate))
