@@ -1,3 +1,4 @@
+import type { ErrorDetail } from '../core/failure/error-detail.js'
 import type { FailureClass } from '../core/failure/failure.js'
 import type { RetryPolicy } from '../core/retry/retry-policy.js'
 import type { At, Ms } from '../core/time/time.js'
@@ -104,6 +105,8 @@ export interface Attempt {
   readonly rule?: string
   readonly error?: string
   readonly fingerprint?: string
+  /** The error with its stack and its causes, limited in size. Plain JSON. */
+  readonly detail?: ErrorDetail
 }
 
 /** That an item belongs to a tree which a gate waits for, and whether that gate wants its end or its success. */

@@ -168,8 +168,13 @@ export class Engine {
       case 'expired':
       case 'cancelled': {
         const { error } = summary
-        remember({ status: 'dead', error, ending: summary.kind === 'dead' ? summary.ending : summary.kind, endAt: at })
-        this.#handles.itemEnded(envelope.id, { error })
+        const ending = summary.kind === 'dead' ? summary.ending : summary.kind
+        remember({ status: 'dead', error, ending, endAt: at })
+        this.#handles.itemEnded(envelope.id, {
+          error,
+          ending,
+          class: summary.kind === 'dead' ? summary.class : undefined,
+        })
         break
       }
       case 'retried':
@@ -191,7 +196,7 @@ export class Engine {
   /** The item was waiting, and this system ended it: by a cancel, or because no worker knows its type. */
   #endedUnrun({ envelope }: ItemSummary, ending: DeadEnding, error: string, closed: readonly ClosedGroup[]): void {
     this.#context.remember(envelope, { status: 'dead', error, ending, endAt: this.#context.now() })
-    this.#handles.itemEnded(envelope.id, { error })
+    this.#handles.itemEnded(envelope.id, { error, ending })
     for (const group of closed) this.#groups.closed(group)
     this.#holdProcess()
   }

@@ -251,7 +251,17 @@ function attemptsOf(sql: Statements, id: string, now: At): Attempt[] {
   return [...found, { attempt, startedAt, endedAt, worker }]
 }
 
-function attemptOf([attempt, startedAt, endedAt, worker, klass, rule, error, fingerprint]: AttemptRow): Attempt {
+function attemptOf([
+  attempt,
+  startedAt,
+  endedAt,
+  worker,
+  klass,
+  rule,
+  error,
+  fingerprint,
+  detail,
+]: AttemptRow): Attempt {
   return {
     attempt,
     startedAt,
@@ -261,6 +271,7 @@ function attemptOf([attempt, startedAt, endedAt, worker, klass, rule, error, fin
     ...(rule === null ? {} : { rule }),
     ...(error === null ? {} : { error }),
     ...(fingerprint === null ? {} : { fingerprint }),
+    ...(detail === null ? {} : { detail: JSON.parse(detail) as NonNullable<Attempt['detail']> }),
   }
 }
 

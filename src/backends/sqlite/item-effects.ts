@@ -103,6 +103,7 @@ function isFolded(was: Attempt, id: string, effects: readonly ItemEffect[]): boo
     was.rule === undefined &&
     was.error === undefined &&
     was.fingerprint === undefined &&
+    was.detail === undefined &&
     effects.length === 2 &&
     effects[0]?.do === 'recordAttempt' &&
     effects[1]?.do === 'complete' &&
@@ -191,6 +192,7 @@ function addAttempt(sql: Statements, seq: number, n: number, was: Attempt): void
     was.rule ?? null,
     was.error === undefined ? null : toWellFormed(was.error),
     was.fingerprint ?? null,
+    was.detail === undefined ? null : toWellFormed(JSON.stringify(was.detail)),
   )
 }
 

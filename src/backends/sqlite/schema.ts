@@ -110,6 +110,7 @@ create table ${t.attempt} (
   rule        text,
   error       text,
   fingerprint text,
+  detail      text,                 -- of its error, as JSON
   primary key (item, n)
 ) strict, without rowid;
 

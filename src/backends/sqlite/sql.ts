@@ -87,6 +87,7 @@ export type AttemptRow = readonly [
   rule: string | null,
   error: string | null,
   fingerprint: string | null,
+  detail: string | null,
 ]
 
 /** A row of `message` as a pop hands it out. */
@@ -203,15 +204,15 @@ export const statementTexts = (t: Tables) => ({
   deleteTags: `delete from ${t.item_tag} where item = ?`,
   lastAttempt: `select coalesce(max(n), 0) from ${t.attempt} where item = ?`,
   addAttempt: `
-    insert into ${t.attempt} (item, n, attempt, started_at, ended_at, worker, class, rule, error, fingerprint)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    insert into ${t.attempt} (item, n, attempt, started_at, ended_at, worker, class, rule, error, fingerprint, detail)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   markAttempt: `
     update ${t.item} set flags = flags | 32, fingerprint = ?, run_at = coalesce(run_at, ?) where seq = ?`,
   dropAttempts: `delete from ${t.attempt} where item = ? and n <= ?`,
   moveAttempts: `update ${t.attempt} set item = ? where item = ?`,
   deleteAttempts: `delete from ${t.attempt} where item = ?`,
   attempts: `
-    select attempt, started_at, ended_at, worker, class, rule, error, fingerprint from ${t.attempt} where item = ? order by n`,
+    select attempt, started_at, ended_at, worker, class, rule, error, fingerprint, detail from ${t.attempt} where item = ? order by n`,
   foldedAttempt: `select run_attempt, run_started_at, run_ended_at, run_worker from ${t.item} where seq = ? and run_attempt is not null`,
 
   // ── groups ──

@@ -1,3 +1,4 @@
+import { detailText } from '../../core/failure/error-detail.js'
 import type { At } from '../../core/time/time.js'
 import type { ItemReport } from '../../ops/api.js'
 import { durationText, instantText } from '../../ops/duration-text.js'
@@ -48,6 +49,11 @@ export function renderItem(item: ItemReport, view: View): string[] {
       one.error ?? '',
     ])
     lines.push('', paint('title', 'Attempts'), ...renderTable(ATTEMPTS, rows, { columns, paint }))
+  }
+  const failure = item.attempts.findLast(({ detail }) => detail !== undefined)
+  if (failure?.detail !== undefined) {
+    const title = `Last failure, attempt ${failure.attempt}`
+    lines.push('', paint('title', title), ...renderPayload(detailText(failure.detail), view))
   }
   if (item.timeline.length > 0) {
     const rows = item.timeline.map((one): Cell[] => [instantText(Math.round(one.at)), one.what, one.text])

@@ -1,3 +1,4 @@
+import type { ErrorDetail } from '../../core/failure/error-detail.js'
 import { listedError } from '../../core/text/error-text.js'
 import type { Redacted } from '../../core/text/redact.js'
 import type { FailureGroup, ItemSummary } from '../../ports/inspect.js'
@@ -24,8 +25,28 @@ export function withShownErrors(
   redacted: Redacted,
 ): readonly Attempt[] {
   return attempts.map((attempt) =>
-    attempt.error === undefined ? attempt : { ...attempt, error: redacted('error', attempt.error, envelope) },
+    attempt.error === undefined ? attempt : shown(attempt, (text) => redacted('error', text, envelope)),
   )
+}
+
+/** Every text that an error came with goes through `redact`. */
+function shown(attempt: Attempt, redact: (text: string) => string): Attempt {
+  const { error, detail } = attempt
+  return {
+    ...attempt,
+    ...(error === undefined ? {} : { error: redact(error) }),
+    ...(detail === undefined ? {} : { detail: shownDetail(detail, redact) }),
+  }
+}
+
+function shownDetail(detail: ErrorDetail, redact: (text: string) => string): ErrorDetail {
+  const { message, stack, cause } = detail
+  return {
+    ...detail,
+    message: redact(message),
+    ...(stack === undefined ? {} : { stack: redact(stack) }),
+    ...(cause === undefined ? {} : { cause: shownDetail(cause, redact) }),
+  }
 }
 
 /** A group of failures with its sample after `redact`. */

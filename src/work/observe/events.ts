@@ -1,4 +1,5 @@
 import { callObserver } from '../../core/call-observer.js'
+import type { ErrorDetail } from '../../core/failure/error-detail.js'
 import type { FailureClass } from '../../core/failure/failure.js'
 import type { Registry } from '../define/registry.js'
 
@@ -18,6 +19,8 @@ export type WorkEvent =
   | (OfItem & {
       readonly kind: 'failed'
       readonly error: string
+      /** The error with its stack and its causes, limited in size. */
+      readonly detail?: ErrorDetail
       readonly willRetry: boolean
       readonly class: FailureClass
       readonly rule: string

@@ -202,7 +202,9 @@ function eventOf({ ran, summary, value }: RunPendingSettlement, at: At): WorkEve
     case 'retried':
     case 'dead': {
       const { error, class: failureClass, rule } = summary
-      return { kind: 'failed', ...of, error, class: failureClass, rule, willRetry: summary.kind === 'retried' }
+      const detail = ran.outcome.kind === 'threw' ? ran.outcome.detail : undefined
+      const failed = { error, class: failureClass, rule, willRetry: summary.kind === 'retried' }
+      return { kind: 'failed', ...of, ...failed, ...(detail === undefined ? {} : { detail }) }
     }
     case 'deferred':
       return { kind: 'deferred', ...of, runAt: summary.runAt }

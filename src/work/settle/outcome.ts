@@ -1,3 +1,4 @@
+import { type ErrorDetail, errorDetail } from '../../core/failure/error-detail.js'
 import type { Verdict } from '../../core/failure/failure.js'
 import { fingerprint } from '../../core/failure/fingerprint.js'
 import { errorText } from '../../core/text/error-text.js'
@@ -34,6 +35,7 @@ export type Outcome =
   | {
       readonly kind: 'threw'
       readonly error: string
+      readonly detail?: ErrorDetail
       readonly fingerprint: string
       readonly verdict: Verdict
       /** The decision of the user's `onFailure`. */
@@ -71,9 +73,11 @@ export function refusedOutcome(refusal: Refusal): Outcome {
 }
 
 export function failureOf(reason: unknown, verdict: Verdict, override?: 'retry' | 'abort'): Outcome {
+  const detail = errorDetail(reason)
   return {
     kind: 'threw',
     error: errorText(reason),
+    ...(detail === undefined ? {} : { detail }),
     fingerprint: fingerprint(reason, verdict),
     verdict,
     ...(override === undefined ? {} : { override }),

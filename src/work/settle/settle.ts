@@ -212,6 +212,7 @@ function recordAttempt({ item, startedAt, endedAt, worker }: FinishedRun, failur
   const { id, attempt } = item.envelope
   const was: Attempt = { attempt, startedAt, endedAt, worker }
   if (failure === undefined) return { do: 'recordAttempt', id, was }
-  const { verdict, error, fingerprint } = failure
-  return { do: 'recordAttempt', id, was: { ...was, class: verdict.class, rule: verdict.rule, error, fingerprint } }
+  const { verdict, error, fingerprint, detail } = failure
+  const failed = { class: verdict.class, rule: verdict.rule, error, fingerprint }
+  return { do: 'recordAttempt', id, was: { ...was, ...failed, ...(detail === undefined ? {} : { detail }) } }
 }

@@ -10,12 +10,13 @@ import type { WorkState, WorkStatus } from '../define/work.js'
  */
 export function stateOf(view: ItemSummary, here?: ReadonlyMap<string, At | undefined>): WorkState {
   const { id } = view.envelope
+  const ending = deadEnding(view.ending)
   const runAt = view.status === 'running' && here?.has(id) === true ? here.get(id) : view.runAt
   return {
     ...initialState(view.envelope),
     status: view.status === 'running' && runAt === undefined ? 'pending' : workStatus(view.status),
     ...(view.error === undefined ? {} : { error: view.error }),
-    ...(view.status === 'dead' && isDeadEnding(view.ending) ? { ending: view.ending } : {}),
+    ...(view.status === 'dead' && ending !== undefined ? { ending } : {}),
     ...(runAt === undefined ? {} : { runAt }),
     ...(view.endAt === undefined ? {} : { endAt: view.endAt }),
   }
@@ -24,8 +25,9 @@ export function stateOf(view: ItemSummary, here?: ReadonlyMap<string, At | undef
 /** The status in the words of `@ayepi/work`, which calls a completed item a success. */
 const workStatus = (status: ItemStatus): WorkStatus => (status === 'completed' ? 'success' : status)
 
-function isDeadEnding(ending: ItemSummary['ending']): ending is DeadEnding {
-  return ending !== undefined && ending !== 'completed' && ending !== 'dropped'
+/** Why an item is dead. Undefined: it is not. */
+export function deadEnding(ending: ItemSummary['ending']): DeadEnding | undefined {
+  return ending === 'completed' || ending === 'dropped' ? undefined : ending
 }
 
 /** The states of these items, in their order; what the ledger no longer knows, this process may. */

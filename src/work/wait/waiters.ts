@@ -8,6 +8,8 @@ import type { Ledger, Notification } from '../../ports/ledger.js'
 import type { Receipt, WaitOptions } from '../define/work.js'
 import { type Enlisted, NotStoredError, wasNeverStored } from '../enqueue/enlisted.js'
 import type { Retention } from '../settle/settle.js'
+import { deadEnding } from './states.js'
+import type { DeadItem } from './work-failed-error.js'
 
 const FIRST_POLL_MS = 250
 // A little over 5 s: ten thousand idle waiters then cost less than two thousand reads a second.
@@ -39,7 +41,19 @@ export class WaitTimeoutError extends MillraceError {
 }
 
 /** What an item ended with: the stored text of its result, or of its error. */
-export type Ended = { readonly result: string | undefined } | { readonly error: string }
+export type Ended = { readonly result: string | undefined } | DeadEnd
+
+/** How an item died. */
+export type DeadEnd = Pick<DeadItem, 'error' | 'ending' | 'class'>
+
+/** The item is dead. What its caller gets says more (`WorkFailedError`). */
+export class ItemDied {
+  readonly end: DeadEnd
+
+  constructor(end: DeadEnd) {
+    this.end = end
+  }
+}
 
 /** What a caller waits for. */
 export interface Awaited {
@@ -110,7 +124,7 @@ export class Waiters {
     const waiting = this.#items.get(id)
     if (waiting === undefined) return
     for (const waiter of [...waiting]) {
-      if ('error' in ended) this.#settle(waiter, () => waiter.reject(new Error(ended.error)))
+      if ('error' in ended) this.#settle(waiter, () => waiter.reject(new ItemDied(ended)))
       else this.#settle(waiter, () => waiter.resolve(ended.result))
     }
   }
@@ -400,6 +414,6 @@ function idsOf(waiters: readonly Waiter[]): { readonly ids: readonly string[]; r
 
 function endedOf(view: ItemView): Ended | undefined {
   if (view.status === 'completed') return { result: view.result }
-  if (view.status === 'dead') return { error: view.error ?? 'dead' }
+  if (view.status === 'dead') return { error: view.error ?? 'dead', ending: deadEnding(view.ending), class: view.class }
   return undefined
 }

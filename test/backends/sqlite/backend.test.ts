@@ -46,7 +46,7 @@ describe('the options of the SQLite backend', () => {
   })
 
   it('open nothing before the first call', async () => {
-    const backend = sqliteBackend({ file: '/nowhere/at/all.db' })
+    const backend = sqliteBackend({ file: '/dev/null/all.db' })
 
     await expect(backend.store.get('k')).rejects.toMatchObject({ code: 'SQLITE_OPEN' })
     await expect(backend.queue.push('b')).rejects.toMatchObject({ code: 'SQLITE_OPEN' })

@@ -25,6 +25,15 @@ const cancelPending = (id: string, groupId: string): Settlement =>
 const markCancelled = (id: string): Settlement =>
   byStatus(id, 'running', [{ do: 'requestCancel', id, reason: 'not needed' }])
 
+/** An error as it is stored, with a cause and the characters that stores get wrong. */
+const DETAIL = {
+  name: 'TypeError',
+  message: 'it\'s "broken": \\ ünïcödé 🌊',
+  code: 'E_BROKEN',
+  stack: '    at charge (/app/charge.js:1:2)\n    at run (/app/run.js:3:4)',
+  cause: { name: 'Error', message: 'the cause' },
+} as const
+
 export const controlClauses = clausesOn<LedgerBench>()({
   'ledger: a status guard holds only in that status': {
     law: 'Guard `status`: the effects happen if the item is in one of the statuses; otherwise, or when it is absent, `stale`.',
@@ -282,7 +291,7 @@ export const controlClauses = clausesOn<LedgerBench>()({
     },
   },
   'ledger: the history of an item is kept': {
-    law: '`recordAttempt` adds to the history of the item, in order; retries and a redrive keep it.',
+    law: '`recordAttempt` adds to the history of the item, in order and whole, with the detail of its error; retries and a redrive keep it.',
     hint: 'where attempts are written, and what redrive clears.',
     needs: ['inspect', 'redrive and erase'],
     async run(bench) {
@@ -295,7 +304,9 @@ export const controlClauses = clausesOn<LedgerBench>()({
         startedAt: time.clock.now(),
         endedAt: time.clock.now(),
         worker: 'w1',
-        ...(error === undefined ? {} : { class: 'retryable', rule: 'default', error, fingerprint: 'f1' }),
+        ...(error === undefined
+          ? {}
+          : { class: 'retryable', rule: 'default', error, fingerprint: 'f1', detail: DETAIL }),
       })
       const [first] = await bench.take(['a'])
       const one = was(1, 'Error: one')
