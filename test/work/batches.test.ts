@@ -543,7 +543,7 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
     await expect(until(late.result())).rejects.toThrow('deadline exceeded')
     const [good, unwritable] = [w.enqueue(odd({ n: 1 })), w.enqueue(odd({ n: 3 }), { retry: { attempts: 1 } })]
     expect(await until(good.result())).toBe(1)
-    await expect(until(unwritable.result())).rejects.toThrow('must return a string')
+    await expect(until(unwritable.result())).rejects.toThrow('returned a function')
     expect(seen).toEqual([{ n: 1 }, { n: 3 }])
   })
 

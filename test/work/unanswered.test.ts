@@ -166,15 +166,16 @@ describe('enqueues that are never answered, of systems without onError', () => {
   })
 
   it.each([
-    { name: 'a list', some: (count: number) => Array.from({ length: count }, () => noop(null)) },
-    { name: 'a set', some: (count: number) => new Set(Array.from({ length: count }, () => noop(null))) },
+    { name: 'a list', counted: 5_001, some: (count: number) => Array.from({ length: count }, () => noop(null)) },
+    // As far as it was read.
     {
       name: 'a generator',
+      counted: 1_001,
       *some(count: number) {
         for (let n = 0; n < count; n += 1) yield noop(null)
       },
     },
-  ])('are counted with those that an enqueueMany has still to make: $name', async ({ some }) => {
+  ])('are counted with those that an enqueueMany has still to make: $name', async ({ some, counted }) => {
     const said = warned()
     const { w, clock } = world('native', options, silent)
     void w.enqueueMany(some(5_000) as never).catch(() => undefined)
@@ -184,7 +185,7 @@ describe('enqueues that are never answered, of systems without onError', () => {
     await clock.advance(5_000)
     await stopping
 
-    expect(said()).toEqual([expect.stringContaining('did not answer 5001 enqueues within')])
+    expect(said()).toEqual([expect.stringContaining(`did not answer ${counted} enqueues within`)])
   })
 })
 

@@ -48,7 +48,7 @@ function enqueueList(
     const checking = check(sender, works)
     // In a synchronous transaction everything has to be written before anything asynchronous happens.
     if (checking !== undefined) await checking
-    await send(sender, works, each, progress, handles)
+    await send(sender, works, each, progress, (handle) => handles.push(handle))
     // A handle is thenable: returned bare from an async function it would be awaited. In a list it is not.
     return handles
   })()
@@ -63,10 +63,14 @@ function enqueueStream(
   progress: Progress,
 ): Promise<ManyReceipts> {
   let chunk: Work[] = []
+  const sent = { count: 0 }
   const flush = async () => {
     await check(sender, chunk)
-    await send(sender, chunk, each, progress)
+    await send(sender, chunk, each, progress, () => {
+      sent.count += 1
+    })
     chunk = []
+    sent.count = 0
   }
   const enqueued = (async () => {
     for await (const work of given) {
@@ -76,7 +80,8 @@ function enqueueStream(
     if (chunk.length > 0) await flush()
     return progress.receipts
   })()
-  sender.waitFor(enqueued, () => chunk.length)
+  // What is still to be read is not known.
+  sender.waitFor(enqueued, () => chunk.length - sent.count)
   return enqueued
 }
 
@@ -91,7 +96,7 @@ async function send(
   works: readonly Work[],
   each: WorkInstanceOptions,
   progress: Progress,
-  handles?: Handle[],
+  onSent: (handle: Handle) => void,
 ): Promise<void> {
   let unanswered: Promise<Receipt>[] = []
   const answered = async () => {
@@ -106,7 +111,7 @@ async function send(
       await answered()
     }
     const handle = sender.enqueue(work, each)
-    handles?.push(handle)
+    onSent(handle)
     unanswered.push(handle.accepted())
   }
   await answered()
