@@ -33,7 +33,6 @@ describe.each(GROUNDS)('a handler that returns a plain value (%s)', (ground) => 
     expect(await until(w.enqueue(select({})).result())).toEqual([1, 2])
   })
 
-  // T18
   it('is dead as poison when the value was meant as work', async () => {
     const child = defineWork('child', (n: number) => n)
     const returns: readonly (() => unknown)[] = [
