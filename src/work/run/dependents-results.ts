@@ -7,7 +7,7 @@ import { referredIds, withResults } from '../settle/result-references.js'
 import { isWork } from '../settle/result-tree.js'
 
 /** A result that `ctx.results` was asked for is not there. */
-export class NoResultError extends MillraceError {
+class NoResultError extends MillraceError {
   constructor(id: string, why: string) {
     super('NO_RESULT', `${id} has no result: ${why}. ctx.states([…]) shows how items ended, whatever they returned.`, {
       facts: { id },
