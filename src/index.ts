@@ -16,7 +16,7 @@ import type { WorkSystemOptions } from './work/options.js'
  * await w.stop()
  * ```
  */
-export function createWork<const Defs extends readonly AnyWorkType[] = readonly []>(
+export function createWork<const Defs extends readonly AnyWorkType[] = readonly AnyWorkType[]>(
   options?: WorkSystemOptions & { readonly work?: Defs },
 ): WorkSystem<Defs> {
   return createWorkOn<Defs>({ memoryBackend, overPlainPorts }, options)

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { postgresBackend } from '../../src/backends/postgres/index.js'
@@ -166,7 +165,7 @@ async function portOf(server: Server): Promise<number> {
 }
 
 const unreachable = [
-  ['sqlite', async () => join(temporaryFile(), 'no', 'such', 'directory.db'), 'SQLITE_OPEN'],
+  ['sqlite', async () => '/dev/null/no-directory.db', 'SQLITE_OPEN'],
   ['postgres', async () => `postgres://app@127.0.0.1:${await closedPort()}/app`, 'ECONNREFUSED'],
   ['redis', async () => `redis://127.0.0.1:${await closedPort()}`, 'ECONNREFUSED'],
 ] as const
@@ -185,7 +184,7 @@ describe.each(unreachable)('a program on %s whose backend cannot be reached', (k
 
 describe('a program that enqueues twice within a minute, and whose backend cannot be reached', () => {
   it.each(['twice', 'twice, close'])('is warned of the later losses as it ends: %s', async (story) => {
-    const { code, hasEnded, warnings } = await run('sqlite', join(temporaryFile(), 'no', 'directory.db'), story, 1)
+    const { code, hasEnded, warnings } = await run('sqlite', '/dev/null/no-directory.db', story, 1)
 
     expect({ code, hasEnded }).toEqual({ code: 0, hasEnded: true })
     const lost = warnings.filter(({ warning }) => warning === 'MILLRACE_ENQUEUE_LOST')

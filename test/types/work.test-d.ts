@@ -270,3 +270,12 @@ export const asked = defineWork('asked', async (_: void, ctx) => {
   return { n, s }
 })
 export type F2 = Expect<Equal<SelfOf<typeof asked>, { n: number; s: string }>>
+
+// A type may be defined where the system is made.
+const inline = createWork({
+  autoStart: false,
+  work: [defineWork('inline', (n: number) => n), defineWork(send, () => ({ sent: 1 }))],
+})
+export const inlined: Promise<number> = inline.enqueue('inline', 1).result()
+// @ts-expect-error: no such type.
+inline.enqueue('outline', 1)

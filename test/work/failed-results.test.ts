@@ -48,6 +48,18 @@ describe.each(GROUNDS)('the rejection of a result (%s)', (ground) => {
     await until(elsewhere.stop())
   })
 
+  it('gives a handler that lets it through the class of the item that died, and repeats no name', async () => {
+    const parent = defineWork(
+      'parent',
+      (depth: number): Promise<unknown> =>
+        depth === 0 ? w.enqueue(charge({})).result() : w.enqueue(parent(depth - 1)).result(),
+    )
+    const { w, until } = world(ground, { work: [charge, parent] })
+    const handle = w.enqueue(parent(2))
+    await expect(until(handle.result())).rejects.toMatchObject({ message: 'PoisonError: the charge failed' })
+    if (w.capabilities.inspect) expect((await until(w.states([handle.id])))[0]).toMatchObject({ attempt: 1 })
+  })
+
   it('has no cause where no handler failed', async () => {
     const never = defineWork('never', () => 1)
     const { w, until } = world(ground, { work: [never], autoStart: false })

@@ -14,10 +14,10 @@ import { type ContractOptions, checkContractOptions, frozenOptions } from './wor
  * // contracts.ts
  * export const welcome = defineContract('welcome', z.object({ email: z.email() }), { retry: { attempts: 5 } })
  * // web.ts
- * const w = createWork({ backend, autoStart: false, work: [welcome] })
- * await w.enqueue(welcome({ email: 'ada@example.com' })).accepted()
+ * const web = createWork({ backend, autoStart: false, work: [welcome] })
+ * await web.add(welcome({ email: 'ada@example.com' }))
  * // worker.ts
- * const w = createWork({ backend, work: [defineWork(welcome, async ({ email }) => send(email), { concurrency: 4 })] })
+ * const worker = createWork({ backend, work: [defineWork(welcome, async ({ email }) => send(email), { concurrency: 4 })] })
  * ```
  */
 export function defineContract<Name extends string, S extends StandardSchemaV1>(

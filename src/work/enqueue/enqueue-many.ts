@@ -106,7 +106,8 @@ async function send(
   for (const work of works) {
     // What is written in a transaction of the caller does not pass through our buffer.
     const room = each.tx === undefined ? sender.whenRoom() : undefined
-    if (room !== undefined || (each.tx === undefined && unanswered.length >= sender.mostUnanswered)) {
+    const isFull = room !== undefined || (each.tx === undefined && unanswered.length >= sender.mostUnanswered)
+    if (isFull) {
       await room
       await answered()
     }

@@ -26,7 +26,8 @@ export class WorkFailedError extends MillraceError {
 
   constructor({ id, type, error, ending, class: failureClass }: DeadItem, last: Attempt | undefined) {
     const detail = last?.detail
-    super('WORK_FAILED', error, {
+    // A handler that lets the error of its child through fails with it: however deep that goes, the name stands once.
+    super('WORK_FAILED', error.replace(/^(?:WorkFailedError: )+/, ''), {
       facts: { id, type, ending },
       ...(detail === undefined ? {} : { cause: errorFrom(detail) }),
     })

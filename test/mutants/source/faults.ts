@@ -83,8 +83,8 @@ export const SOURCE_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a dead letter that was not written is tried again immediately',
     file: 'src/source/middleware/dead-letter.ts',
-    find: "const delayMs = Math.floor(withJitter(ceilingMs, 'full', random))",
-    replace: "const delayMs = 0 * Math.floor(withJitter(ceilingMs, 'full', random))",
+    find: 'const delayMs = Math.floor(doublingDelay(',
+    replace: 'const delayMs = 0 * Math.floor(doublingDelay(',
     caughtBy: middleware('dead-letter', 'waits longer'),
   },
   {

@@ -172,7 +172,7 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
   },
   {
     fault: 'a group opens anew whenever its work is enqueued again',
-    file: 'src/work/define/define-work.ts',
+    file: 'src/work/define/built-work.ts',
     find: '    this.#groupId ??= mint()\n',
     replace: '    this.#groupId = mint()\n',
     caughtBy: { file: 'test/work/enqueued-again.test.ts', test: 'waits for the group' },

@@ -114,9 +114,9 @@ export const FLOW_FAULTS: readonly OneLineFault[] = [
   },
   {
     fault: 'all of enqueueMany is sent in one call',
-    file: 'src/work/create-work.ts',
-    find: 'if (room !== undefined || unanswered.length >= mostUnanswered) {',
-    replace: 'if (room !== undefined && unanswered.length >= Infinity) {',
+    file: 'src/work/enqueue/enqueue-many.ts',
+    find: 'const isFull = room !== undefined || (each.tx === undefined && unanswered.length >= sender.mostUnanswered)',
+    replace: 'const isFull = room !== undefined && unanswered.length >= Infinity',
     caughtBy: load('have enqueueMany wait for room'),
   },
 ]

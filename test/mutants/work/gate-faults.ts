@@ -81,9 +81,9 @@ export const GATE_FAULTS: readonly OneLineFault[] = [
   {
     // W31
     fault: 'an undefined output overwrites the value of the group',
-    file: 'src/work/run/run-handler.ts',
-    find: "value === undefined ? new ResultNode('void') : new ResultNode('result', value)",
-    replace: "new ResultNode('result', value)",
+    file: 'src/work/settle/result-tree.ts',
+    find: "if (returned === undefined) return new ResultNode('void')",
+    replace: "if (returned === undefined) return new ResultNode('result', returned)",
     caughtBy: batches('contributes nothing where the output is undefined'),
   },
   {
