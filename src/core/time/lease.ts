@@ -18,34 +18,52 @@ export interface KeepLeaseOptions {
  * Renews a lease every third of its length until the returned function is called. A lease that was not renewed for its
  * whole length counts as lost, whatever the backend answers later: by then another process may hold it.
  */
-export function keepLease({ clock, leaseMs, renew, onLost }: KeepLeaseOptions): () => void {
-  let renewedAt = clock.monotonic()
-  let isStopped = false
-  let cancel = (): void => undefined
-  const stop = (): void => {
-    isStopped = true
-    cancel()
+export function keepLease(options: KeepLeaseOptions): () => void {
+  const lease = new KeptLease(options)
+  return () => lease.stop()
+}
+
+/** One object and one timer: a stream holds a lease for each message that runs. */
+class KeptLease {
+  readonly #o: KeepLeaseOptions
+  #renewedAt: Ms
+  #isStopped = false
+  #cancel: () => void
+
+  constructor(options: KeepLeaseOptions) {
+    this.#o = options
+    this.#renewedAt = options.clock.monotonic()
+    this.#cancel = this.#armed(options.leaseMs)
   }
-  const lose = (): void => {
-    if (isStopped) return
-    stop()
-    onLost()
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancel()
   }
-  const renewOnce = async (): Promise<void> => {
+
+  #armed(leftMs: Ms): () => void {
+    const { clock, leaseMs } = this.#o
+    return clock.after(Math.min(leaseMs / 3, leftMs), () => this.#due())
+  }
+
+  #due(): void {
+    const leftMs = this.#renewedAt + this.#o.leaseMs - this.#o.clock.monotonic()
+    if (leftMs <= 0) return this.#lose()
+    this.#cancel = this.#armed(leftMs)
+    this.#renew().catch(() => undefined)
+  }
+
+  async #renew(): Promise<void> {
     // Counted from before the call: the backend may have renewed it at any moment since then.
-    const askedAt = clock.monotonic()
-    const isHeld = await renew()
-    if (isHeld) renewedAt = Math.max(renewedAt, askedAt)
-    else lose()
+    const askedAt = this.#o.clock.monotonic()
+    const isHeld = await this.#o.renew()
+    if (isHeld) this.#renewedAt = Math.max(this.#renewedAt, askedAt)
+    else this.#lose()
   }
-  const arm = (): void => {
-    const leftMs = renewedAt + leaseMs - clock.monotonic()
-    cancel = clock.after(Math.min(leaseMs / 3, leftMs), () => {
-      if (clock.monotonic() - renewedAt >= leaseMs) return lose()
-      arm()
-      renewOnce().catch(() => undefined)
-    })
+
+  #lose(): void {
+    if (this.#isStopped) return
+    this.stop()
+    this.#o.onLost()
   }
-  arm()
-  return stop
 }

@@ -32,7 +32,8 @@ export class BuiltWork<Name extends string> implements Work<Name, never, never> 
   readonly id: string
   readonly type: Name
   readonly input: unknown
-  readonly references?: string
+  // Not a field of its own where there are none: people see and compare what they built.
+  declare readonly references?: string
   readonly #def: ContractDefinition<Name, never>
   #groupId: string | undefined
 

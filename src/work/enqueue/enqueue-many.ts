@@ -27,7 +27,9 @@ export function enqueueMany(
   given: Iterable<Work> | AsyncIterable<Work>,
   options: ManyOptions | undefined,
 ): Promise<readonly Handle[] | ManyReceipts> {
-  const { onProgress, ...each } = options ?? {}
+  const { onProgress, ...others } = options ?? {}
+  // Most have none: options are checked for each item.
+  const each = Object.keys(others).length === 0 ? undefined : others
   if (onProgress !== undefined) functionOption('enqueueMany.onProgress', onProgress)
   const progress = new Progress(onProgress)
   if (Array.isArray(given)) return enqueueList(sender, given as readonly Work[], each, progress)
@@ -38,7 +40,7 @@ export function enqueueMany(
 function enqueueList(
   sender: ManySender,
   given: readonly Work[],
-  each: WorkInstanceOptions,
+  each: WorkInstanceOptions | undefined,
   progress: Progress,
 ): Promise<readonly Handle[]> {
   // A copy: it is read several times, and the caller may change the list meanwhile.
@@ -59,7 +61,7 @@ function enqueueList(
 function enqueueStream(
   sender: ManySender,
   given: Iterable<Work> | AsyncIterable<Work>,
-  each: WorkInstanceOptions,
+  each: WorkInstanceOptions | undefined,
   progress: Progress,
 ): Promise<ManyReceipts> {
   let chunk: Work[] = []
@@ -94,7 +96,7 @@ function check(sender: ManySender, works: readonly Work[]): MaybePromise<void> {
 async function send(
   sender: ManySender,
   works: readonly Work[],
-  each: WorkInstanceOptions,
+  each: WorkInstanceOptions | undefined,
   progress: Progress,
   onSent: (handle: Handle) => void,
 ): Promise<void> {
@@ -105,8 +107,8 @@ async function send(
   }
   for (const work of works) {
     // What is written in a transaction of the caller does not pass through our buffer.
-    const room = each.tx === undefined ? sender.whenRoom() : undefined
-    const isFull = room !== undefined || (each.tx === undefined && unanswered.length >= sender.mostUnanswered)
+    const room = each?.tx === undefined ? sender.whenRoom() : undefined
+    const isFull = room !== undefined || (each?.tx === undefined && unanswered.length >= sender.mostUnanswered)
     if (isFull) {
       await room
       await answered()

@@ -115,7 +115,7 @@ export const FLOW_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'all of enqueueMany is sent in one call',
     file: 'src/work/enqueue/enqueue-many.ts',
-    find: 'const isFull = room !== undefined || (each.tx === undefined && unanswered.length >= sender.mostUnanswered)',
+    find: 'const isFull = room !== undefined || (each?.tx === undefined && unanswered.length >= sender.mostUnanswered)',
     replace: 'const isFull = room !== undefined && unanswered.length >= Infinity',
     caughtBy: load('have enqueueMany wait for room'),
   },
