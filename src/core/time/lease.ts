@@ -48,7 +48,10 @@ class KeptLease {
 
   #due(): void {
     const leftMs = this.#renewedAt + this.#o.leaseMs - this.#o.clock.monotonic()
-    if (leftMs <= 0) return this.#lose()
+    if (leftMs <= 0) {
+      this.#lose()
+      return
+    }
     this.#cancel = this.#armed(leftMs)
     this.#renew().catch(() => undefined)
   }
