@@ -46,7 +46,8 @@ export class Controls {
         this.#cancelled(view, error, closed)
       },
     }
-    await this.#enqueued(id)
+    // Otherwise it would seem unknown, and run after all.
+    await this.#context.unanswered.whenAnswered(id)
     return cancelItem(services, id, reason)
   }
 
@@ -90,15 +91,6 @@ export class Controls {
   #progressOf(view: ItemView | undefined, type: string): unknown {
     if (view?.progress === undefined) return undefined
     return this.#context.registry.codecOf(type, this.#context.o.codec).parse(view.progress)
-  }
-
-  /** An enqueue of this process that is not answered yet would seem unknown, and run after all. */
-  async #enqueued(id: string): Promise<void> {
-    try {
-      await this.#context.unanswered.of(id)
-    } catch {
-      // The caller that enqueued it gets the error. Whether the item exists, the backend knows.
-    }
   }
 
   async #read(id: string): Promise<ItemView | undefined> {

@@ -44,9 +44,13 @@ export class UnansweredEnqueues {
     return this.#answers.size === 0
   }
 
-  /** The enqueue of this item: before it is answered, the item may seem unknown. */
-  of(id: string): Promise<unknown> | undefined {
-    return this.#byId.get(id)
+  /** Waits for the enqueue of this item, if it is one of this process: before it is answered, the item may seem unknown. */
+  async whenAnswered(id: string): Promise<void> {
+    try {
+      await this.#byId.get(id)
+    } catch {
+      // The caller that enqueued it gets the error. Whether the item exists, the backend knows.
+    }
   }
 
   /** Whether a stop would still wait for it. */

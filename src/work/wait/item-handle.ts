@@ -41,7 +41,7 @@ export class FoundItem implements ItemHandle {
 
   async state(): Promise<WorkState | undefined> {
     const { ledger, registry, o } = this.#context
-    await this.#stored()
+    await this.#context.unanswered.whenAnswered(this.id)
     const [view] = await ledger.read([this.id])
     if (view === undefined || view.envelope.type !== this.type) return undefined
     const { result } = view
@@ -76,18 +76,9 @@ export class FoundItem implements ItemHandle {
   }
 
   async #found(): Promise<Receipt> {
-    await this.#stored()
+    await this.#context.unanswered.whenAnswered(this.id)
     const [view] = await this.#context.ledger.read([this.id])
     if (view === undefined || view.envelope.type !== this.type) throw new UnknownItemError(this.id, this.type)
     return { kind: 'coalesced', id: this.id }
-  }
-
-  /** An enqueue of this process that is not answered yet would seem unknown. */
-  async #stored(): Promise<void> {
-    try {
-      await this.#context.unanswered.of(this.id)
-    } catch {
-      // The caller that enqueued it gets the error. Whether the item exists, the backend knows.
-    }
   }
 }
