@@ -10,6 +10,8 @@ export default {
     'scripts/*.mjs',
     'bench/*.bench.ts',
     'examples/*.ts',
+    'examples/service/{web,worker}.ts',
+    'examples/fulfilment/{worker,web}.ts',
     'test/types/*.test-d.ts',
     'test/simulation/main.ts',
     // Loaded by the name of the backend that a run is for.

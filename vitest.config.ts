@@ -19,8 +19,10 @@ const aboutTheEngineAlone = [
   'flow-on-memory',
   'waiters-turns',
   'flow-load.slow',
+  'log.slow',
   'probation',
   'ordered-events',
+  'promises-per-item',
   'append-queue',
   'scenarios',
   'exports',
@@ -57,6 +59,8 @@ export default defineConfig({
     dangerouslyIgnoreUnhandledErrors: false,
     // The default leaves a core idle, which is half of a small machine; and one of the slow ones is always waiting for time to pass.
     maxWorkers: availableParallelism() + 1,
+    // A source is translated once, not again in every project and every run. Runs with a planted fault share it (test/mutants).
+    experimental: { fsModuleCache: true, fsModuleCachePath: join(root, '.cache', 'modules') },
     projects: [
       {
         resolve: { alias },

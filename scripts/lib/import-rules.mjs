@@ -34,6 +34,7 @@ export const LAYERS = Object.freeze({
   'index.ts': ['types.ts', 'core', 'ports', 'ports/index.ts', 'source', 'work', 'backends/memory', 'backends/plain'],
   'types.ts': ['core', 'work', 'backends/memory'],
   'ports/index.ts': ['core', 'ports', 'backends/plain'],
+  'guild/index.ts': ['core', 'work', 'guild', 'backends/memory', 'backends/plain'],
   'ops/index.ts': ['core', 'ports', 'work', 'ops', 'backends/plain'],
 })
 
@@ -43,7 +44,8 @@ export const LAYERS = Object.freeze({
  * @type {Readonly<Record<string, string>>}
  */
 const LOADS_BY_NAME = Object.freeze({
-  'src/guild/host/load-package.ts': "a guild's plugins are packages that its configuration names",
+  'src/core/process/own-module.ts': "a guild's plugins are packages that its configuration names",
+  'src/core/process/own-module.cjs': 'the same, as CommonJS',
   'src/cli/connect/load-redact.ts': 'the command line loads the module that `--redact` names',
 })
 

@@ -8,6 +8,7 @@ import { root } from './root.mjs'
  * @property {string} name
  * @property {string} command a program of node_modules/.bin by its bare name, or a path
  * @property {readonly string[]} args
+ * @property {NodeJS.ProcessEnv} [env] this one's environment, unless it is ours
  * @property {boolean} [isShown] pass its output through as it comes, for what takes minutes; otherwise it is kept and
  *   printed only when the step fails
  */
@@ -87,13 +88,14 @@ const indent = (text) => text.replace(/^(?=.)/gm, '    ')
  * @param {Step} step
  * @returns {Promise<{ code: number, output: string }>}
  */
-function run({ command, args, isShown = false }) {
+function run({ command, args, env = process.env, isShown = false }) {
   const program = /[\\/]/.test(command) ? command : join(root, 'node_modules', '.bin', command)
   return new Promise((resolve) => {
     /** @type {Buffer[]} */
     const chunks = []
     const child = spawn(program, args, {
       cwd: root,
+      env,
       // Nobody answers questions here: a step that asks one must fail at once, not wait.
       stdio: isShown ? ['ignore', 'inherit', 'inherit'] : ['ignore', 'pipe', 'pipe'],
     })

@@ -83,12 +83,27 @@ export class OutcomeUnknownError extends MillraceError {
   }
 }
 
-/** The caller that waits for a run of neighbouring items. A count of 0 means one item, whose result is not in an array. */
-interface Waiter<R> {
-  readonly count: number
-  readonly resolve: (value: R | readonly R[]) => void
-  readonly reject: (error: unknown) => void
+/** The caller that waits for one item. Neither of its functions may throw. */
+export interface Answer<R> {
+  resolve(result: R): void
+  reject(error: unknown): void
 }
+
+/** The caller that waits for neighbouring items, which travel together. */
+class Neighbours<R> {
+  readonly count: number
+  readonly to: Answer<readonly R[]>
+
+  constructor(count: number, to: Answer<readonly R[]>) {
+    this.count = count
+    this.to = to
+  }
+}
+
+/** Who waits, for one item or for several. */
+type Waiter<R> = Answer<R> | Neighbours<R>
+
+const countOf = (waiter: Waiter<unknown>): number => (waiter instanceof Neighbours ? waiter.count : 1)
 
 /** Items that travel together, and those who wait for them. */
 interface Batch<T, R> {
@@ -171,14 +186,19 @@ export class GroupCommit<T, R> {
 
   /** Adds one item; resolves with its own result. Rejects with `BUFFER_FULL` when too much waits already. */
   add(item: T): Promise<R> {
+    return new Promise<R>((resolve, reject) => this.addFor({ resolve, reject }, item))
+  }
+
+  /** The same without a promise: for thousands of items a turn, each with an object that is made for it anyway. */
+  addFor(to: Answer<R>, item: T): void {
     const full = this.#refusal(1, this.#options.sizeOf?.(item) ?? 0)
-    if (full !== undefined) return Promise.reject(full)
-    return new Promise<R>((resolve, reject) => {
-      this.#items.push(item)
-      // A waiter of count 0 is only ever resolved with one result, one of a run only with a list: see #settle.
-      this.#waiters.push({ count: 0, resolve: resolve as Waiter<R>['resolve'], reject })
-      this.#arm()
-    })
+    if (full !== undefined) {
+      to.reject(full)
+      return
+    }
+    this.#items.push(item)
+    this.#waiters.push(to)
+    this.#arm()
   }
 
   /**
@@ -215,7 +235,7 @@ export class GroupCommit<T, R> {
   #addRun(items: readonly T[]): Promise<readonly R[]> {
     return new Promise<readonly R[]>((resolve, reject) => {
       for (const item of items) this.#items.push(item)
-      this.#waiters.push({ count: items.length, resolve: resolve as Waiter<R>['resolve'], reject })
+      this.#waiters.push(new Neighbours(items.length, { resolve, reject }))
       this.#arm()
     })
   }
@@ -288,7 +308,7 @@ export class GroupCommit<T, R> {
     let taken = 0
     let runs = 0
     for (; runs < waiters.length; runs += 1) {
-      const count = waiters[runs]!.count || 1
+      const count = countOf(waiters[runs]!)
       // A run of several has been cut to fit: it may go beyond the bytes that were counted from here, never the first.
       if (taken > 0 && taken + count > fitting) break
       taken += count
@@ -321,11 +341,10 @@ export class GroupCommit<T, R> {
     }
     let next = 0
     for (const waiter of waiters) {
-      if (waiter.count === 0) waiter.resolve(results[next++]!)
-      else {
-        waiter.resolve(results.slice(next, next + waiter.count))
-        next += waiter.count
-      }
+      const from = next
+      next += countOf(waiter)
+      if (waiter instanceof Neighbours) waiter.to.resolve(results.slice(from, next))
+      else waiter.resolve(results[from]!)
     }
     this.#left()
   }
@@ -388,7 +407,7 @@ export class GroupCommit<T, R> {
   }
 
   #reject({ waiters }: Batch<T, R>, error: unknown): void {
-    for (const waiter of waiters) waiter.reject(error)
+    for (const waiter of waiters) (waiter instanceof Neighbours ? waiter.to : waiter).reject(error)
     this.#left()
   }
 
@@ -410,7 +429,7 @@ function halves<T, R>(batch: Batch<T, R>): readonly Batch<T, R>[] {
   if (waiters.length < 2) return [batch]
   const middle = waiters.length >> 1
   const first = waiters.slice(0, middle)
-  const count = first.reduce((sum, waiter) => sum + (waiter.count || 1), 0)
+  const count = first.reduce((sum, waiter) => sum + countOf(waiter), 0)
   return [
     { items: items.slice(0, count), waiters: first, ...rest },
     { items: items.slice(count), waiters: waiters.slice(middle), ...rest },

@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomFillSync } from 'node:crypto'
-import { v7 } from 'uuid'
 import { MillraceError } from './error.js'
 import { OptionTypeError } from './options.js'
+import { processWide } from './process/process-wide.js'
 import { describeValue } from './text/describe-value.js'
 import type { At } from './time/time.js'
 
@@ -36,11 +36,12 @@ class InvalidIdError extends MillraceError {
  * also within a millisecond and when the machine's clock is set back; across processes they sort by time.
  */
 export function newId(): string {
-  if (derivations > 0) {
-    const derived = derivation?.getStore()?.mint
+  const ids = idsOfProcess()
+  if (ids.derivations > 0) {
+    const derived = ids.derivation?.getStore()?.mint
     if (derived !== undefined) return derived()
   }
-  return generate === defaultGenerator ? generate() : checkedId(generate(), 'the function given to setIdGenerator()')
+  return ids.given === undefined ? ids.uuid() : checkedId(ids.given(), 'the function given to setIdGenerator()')
 }
 
 /**
@@ -56,7 +57,7 @@ export function newId(): string {
 export function setIdGenerator(generator?: IdGenerator): void {
   if (generator !== undefined && typeof generator !== 'function')
     throw new OptionTypeError('setIdGenerator(fn)', 'a function that returns an id', generator)
-  generate = generator ?? defaultGenerator
+  idsOfProcess().given = generator
 }
 
 /**
@@ -64,13 +65,14 @@ export function setIdGenerator(generator?: IdGenerator): void {
  * again elsewhere makes the same ids, so that what both of them enqueue is enqueued once.
  */
 export async function mintingIds<T>(mint: IdGenerator, fn: () => T | Promise<T>): Promise<T> {
-  derivation ??= new AsyncLocalStorage()
+  const ids = idsOfProcess()
+  ids.derivation ??= new AsyncLocalStorage()
   const minting: { mint: IdGenerator | undefined } = { mint }
-  derivations += 1
+  ids.derivations += 1
   try {
-    return await derivation.run(minting, fn)
+    return await ids.derivation.run(minting, fn)
   } finally {
-    derivations -= 1
+    ids.derivations -= 1
     // What was begun in there may go on, and makes its own ids from now on.
     minting.mint = undefined
   }
@@ -91,20 +93,48 @@ export function uuidGenerator(options: UuidOptions = {}): IdGenerator {
   const stamp: Stamp = { ms: 0, seq: 0 }
   const pool = new Uint8Array(512 * FRESH_BYTES)
   let next = pool.length
-  // One object for all calls: the library reads it immediately and keeps nothing.
-  const random = new Uint8Array(16)
-  const parts = { msecs: 0, seq: 0, random }
   return () => {
     if (next === pool.length) {
       fillRandom(pool)
       next = 0
     }
-    for (let i = 16 - FRESH_BYTES; i < 16; i += 1) random[i] = pool[next++]!
-    advanceStamp(stamp, now(), ((random[6]! & 0x7f) << 24) | (random[7]! << 16) | (random[8]! << 8) | random[9]!)
-    parts.msecs = stamp.ms
-    parts.seq = stamp.seq
-    return v7(parts)
+    const from = next
+    next += FRESH_BYTES
+    advanceStamp(
+      stamp,
+      now(),
+      ((pool[from]! & 0x7f) << 24) | (pool[from + 1]! << 16) | (pool[from + 2]! << 8) | pool[from + 3]!,
+    )
+    return uuidV7(stamp, pool, from + 4)
   }
+}
+
+/** RFC 9562: 48 bits of time, the version, 12 bits of the counter, the variant, its other 20, and 42 random ones. */
+function uuidV7({ ms, seq }: Stamp, random: Uint8Array, from: number): string {
+  const high = Math.floor(ms / 0x10000)
+  const low = ms % 0x10000
+  return (
+    HEX[high >>> 24]! +
+    HEX[(high >>> 16) & 0xff]! +
+    HEX[(high >>> 8) & 0xff]! +
+    HEX[high & 0xff]! +
+    '-' +
+    HEX[low >>> 8]! +
+    HEX[low & 0xff]! +
+    '-' +
+    HEX[0x70 | (seq >>> 28)]! +
+    HEX[(seq >>> 20) & 0xff]! +
+    '-' +
+    HEX[0x80 | ((seq >>> 14) & 0x3f)]! +
+    HEX[(seq >>> 6) & 0xff]! +
+    '-' +
+    HEX[((seq << 2) & 0xff) | (random[from]! & 0x03)]! +
+    HEX[random[from + 1]!]! +
+    HEX[random[from + 2]!]! +
+    HEX[random[from + 3]!]! +
+    HEX[random[from + 4]!]! +
+    HEX[random[from + 5]!]!
+  )
 }
 
 /** The ordered part of an id: a millisecond, and a 32-bit counter within it (held as a signed integer). */
@@ -133,7 +163,8 @@ export function advanceStamp(stamp: Stamp, now: At, freshSeq: number): void {
  * it cannot guess it. It has no order and no meaning.
  */
 export function newToken(): string {
-  if (generateToken !== undefined) return generateToken()
+  const { token } = idsOfProcess()
+  if (token !== undefined) return token()
   if (nextToken === tokens.length) {
     randomFillSync(tokens)
     nextToken = 0
@@ -148,7 +179,7 @@ export function newToken(): string {
  * Behind no door: tokens that can be guessed protect nothing.
  */
 export function setTokenGenerator(generator?: () => string): void {
-  generateToken = generator
+  idsOfProcess().token = generator
 }
 
 /** Bytes 6 to 15 of an id: the random start of the counter, and the tail. */
@@ -159,11 +190,24 @@ const MAX_UUID_MS = 2 ** 48 - 1
 const TOKEN_BYTES = 12
 const tokens = Buffer.alloc(512 * TOKEN_BYTES)
 let nextToken = tokens.length
-let generateToken: (() => string) | undefined
 
-/** How many `mintingIds` calls are running: usually none, and then an id costs no look-up. */
-let derivations = 0
-let derivation: AsyncLocalStorage<{ readonly mint: IdGenerator | undefined }> | undefined
+/** The bytes as text. */
+const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
-const defaultGenerator: IdGenerator = uuidGenerator()
-let generate: IdGenerator = defaultGenerator
+interface IdsOfProcess {
+  /** Makes the ids while no other function was given. One for all copies of the package: it keeps the order of the process. */
+  readonly uuid: IdGenerator
+  given: IdGenerator | undefined
+  token: (() => string) | undefined
+  /** How many `mintingIds` calls are running: usually none, and then an id costs no look-up. */
+  derivations: number
+  derivation: AsyncLocalStorage<{ readonly mint: IdGenerator | undefined }> | undefined
+}
+
+const idsOfProcess = processWide<IdsOfProcess>('ids', () => ({
+  uuid: uuidGenerator(),
+  given: undefined,
+  token: undefined,
+  derivations: 0,
+  derivation: undefined,
+}))

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { FAILURE_CLASSES, type Verdict } from '../../src/core/failure/failure.js'
 import { backoff, exponential, MAX_DELAY_MS } from '../../src/core/retry/backoff.js'
-import { decideRetry, type FailedAttempt, spendsAttempt } from '../../src/core/retry/decide-retry.js'
+import { decideRetry, type FailedAttempt } from '../../src/core/retry/decide-retry.js'
 
 const retryable: Verdict = { class: 'retryable', rule: 'default' }
 const poison: Verdict = { class: 'poison', rule: 'explicit' }
@@ -111,10 +111,8 @@ describe('a deferral', () => {
   const deferred = (deferTo: number): Verdict => ({ class: 'unclassified', rule: 'deferred', deferTo })
 
   it('runs again at that time, spends no attempt, and has no cap', () => {
-    const decision = decide({ verdict: deferred(5000), attempt: 99 })
-    expect(decision).toEqual({ kind: 'defer', to: 5000, delayMs: 4000 })
-    expect(spendsAttempt(decision)).toBe(false)
-    expect(spendsAttempt(decide({}))).toBe(true)
+    // Without a next attempt: the same one runs again.
+    expect(decide({ verdict: deferred(5000), attempt: 99 })).toEqual({ kind: 'defer', to: 5000, delayMs: 4000 })
   })
 
   it('is never in the past, and never beyond the deadline', () => {

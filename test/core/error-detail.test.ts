@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { detailText, errorDetail, errorFrom } from '../../src/core/failure/error-detail.js'
+import { fingerprint } from '../../src/core/failure/fingerprint.js'
+import { errorMessage, errorText } from '../../src/core/text/error-text.js'
 import { thrown } from './hostile.js'
 
 const thrownAt = (message: string, options?: ErrorOptions) =>
@@ -25,6 +27,27 @@ describe('the detail of an error', () => {
       'TypeError: charge failed\n    at charge (/app/charge.js:1:2)\n' +
         'Caused by: TypeError: socket hang up (ECONNRESET)\n    at charge (/app/charge.js:1:2)',
     )
+  })
+
+  it('quotes the errors in an AggregateError, which may say nothing itself', () => {
+    // Node throws this one when each address of "localhost" refuses.
+    const refused = new AggregateError(
+      [new Error('connect ECONNREFUSED ::1:5432'), new Error('connect ECONNREFUSED 127.0.0.1:5432')],
+      '',
+    )
+    const both = 'connect ECONNREFUSED ::1:5432; connect ECONNREFUSED 127.0.0.1:5432'
+    expect(errorText(refused)).toBe(`AggregateError: ${both}`)
+    expect(errorDetail(new Error('no database', { cause: refused }))?.cause).toMatchObject({ message: both })
+    expect(fingerprint(refused)).not.toBe(fingerprint(new AggregateError([new Error('getaddrinfo ENOTFOUND')], '')))
+
+    const any = new AggregateError(
+      [new Error('a'), 'b', new Error('c'.repeat(500)), new Error('d')],
+      'All promises were rejected',
+    )
+    expect(errorText(any)).toBe(`AggregateError: All promises were rejected (a; b; ${'c'.repeat(200)}…; …)`)
+    // What streams write as the error of a dead letter, and other programs compare, is the message alone.
+    expect(errorMessage(any)).toBe('All promises were rejected')
+    expect(errorDetail(any)?.stack).toMatch(/^ *at /)
   })
 
   it('becomes an error again that looks like it', () => {

@@ -3,14 +3,12 @@ import { describe, expect, it } from 'vitest'
 import {
   errorMessage,
   errorName,
-  errorStack,
   errorText,
   listedError,
-  MAX_ERROR_STACK_BYTES,
   MAX_ERROR_TEXT_BYTES,
   truncateUtf8,
 } from '../../src/core/text/error-text.js'
-import { allThrowing, cyclic, revoked, throwingGetters, thrown, unprintable } from './hostile.js'
+import { allThrowing, revoked, throwingGetters, thrown, unprintable } from './hostile.js'
 
 describe('an error in a list', () => {
   it('is its first line, and says when there is more', () => {
@@ -75,25 +73,9 @@ describe('the text of what was thrown', () => {
         expect(Buffer.byteLength(errorText(error))).toBeLessThanOrEqual(MAX_ERROR_TEXT_BYTES)
         expect(typeof errorName(error)).toBe('string')
         expect(typeof errorMessage(error)).toBe('string')
-        expect(Buffer.byteLength(errorStack(error) ?? '')).toBeLessThanOrEqual(MAX_ERROR_STACK_BYTES)
       }),
       { numRuns: 3000 },
     )
-  })
-})
-
-describe('the stack of what was thrown', () => {
-  it('goes on with those of the causes', () => {
-    const stack = errorStack(new Error('outer', { cause: new TypeError('inner', { cause: 'why' }) }))
-    expect(stack).toMatch(/^Error: outer\n {4}at [\s\S]*\nCaused by: TypeError: inner\n {4}at [\s\S]*\nCaused by: why$/)
-    expect(errorStack(cyclic())?.match(/Caused by/g)).toHaveLength(1)
-  })
-
-  it('is cut to 32 KiB, and is absent where there is none', () => {
-    const big = Object.assign(new Error('x'), { stack: 's'.repeat(1e6) })
-    expect(Buffer.byteLength(errorStack(big) ?? '')).toBe(MAX_ERROR_STACK_BYTES)
-    expect(errorStack('x')).toBeUndefined()
-    expect(errorStack(throwingGetters())).toBeUndefined()
   })
 })
 

@@ -34,6 +34,11 @@ describe('a heap whose items know their place', { timeout: 60_000 }, () => {
         })
         let sorted: Entry[] = []
         let nextId = 0
+        // Asserted once for each case: `expect` itself took most of the time of this test.
+        const mistakes: string[] = []
+        const check = (isSo: boolean, what: string) => {
+          if (!isSo) mistakes.push(what)
+        }
         for (const s of steps) {
           const picked = 'pick' in s && sorted.length > 0 ? sorted[s.pick % sorted.length]! : undefined
           if (s.kind === 'push') {
@@ -42,21 +47,22 @@ describe('a heap whose items know their place', { timeout: 60_000 }, () => {
             sorted.push(entry)
           } else if (s.kind === 'pop') {
             const first = sorted.shift()
-            expect(heap.pop()).toBe(first)
-            if (first) expect(first.index).toBe(-1)
+            check(heap.pop() === first, 'pop gives the first')
+            if (first) check(first.index === -1, 'what was popped has no place')
           } else if (s.kind === 'remove' && picked) {
-            expect(heap.removeAt(picked.index)).toBe(picked)
-            expect(picked.index).toBe(-1)
+            check(heap.removeAt(picked.index) === picked, 'removeAt gives what was there')
+            check(picked.index === -1, 'what was removed has no place')
             sorted = sorted.filter((entry) => entry !== picked)
           } else if (s.kind === 'move' && picked) {
             picked.rank = s.rank
             heap.moved(picked.index)
           }
           sorted.sort(byRank)
-          expect(heap.size).toBe(sorted.length)
-          expect(heap.peek()).toBe(sorted[0])
-          for (const entry of sorted) expect(heap.values()[entry.index]).toBe(entry)
+          check(heap.size === sorted.length, 'its size is how many there are')
+          check(heap.peek() === sorted[0], 'peek gives the first')
+          for (const entry of sorted) check(heap.values()[entry.index] === entry, 'each is where it was told')
         }
+        expect(mistakes).toEqual([])
         const drained: (Entry | undefined)[] = []
         while (heap.size > 0) drained.push(heap.pop())
         expect(drained).toEqual(sorted)

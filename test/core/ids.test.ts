@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import { validate, version } from 'uuid'
 import { afterEach, describe, expect, it } from 'vitest'
 import {
   advanceStamp,
@@ -24,10 +23,7 @@ afterEach(() => setIdGenerator())
 
 describe('ids made by default', patience, () => {
   it('are UUIDs of version 7 with the right variant bits', () => {
-    for (const id of take(newId, 2_000)) {
-      expect(id).toMatch(UUID_V7)
-      expect(validate(id) && version(id)).toBe(7)
-    }
+    for (const id of take(newId, 2_000)) expect(id).toMatch(UUID_V7)
   })
 
   it('carry the time of their making', () => {
@@ -106,6 +102,14 @@ describe('generators with a given time and chance', patience, () => {
     const ids = take(fixed(), 2_000)
     expect(take(fixed(), 2_000)).toEqual(ids)
     expect(ids[0]).toBe('00000000-002a-7000-8408-0c0506070809')
+  })
+
+  it('put the time, the counter and the random bits where RFC 9562 has them', () => {
+    // The time of its example, and a counter of 0x4cc318c4: 12 bits behind the version, 20 behind the variant.
+    const fill = (bytes: Uint8Array) => bytes.set([0x4c, 0xc3, 0x18, 0xc4, 0x00, 0x0c, 0x0c, 0x07, 0x39, 0x8f])
+    expect(uuidGenerator({ now: () => 1_645_557_742_000, fillRandom: fill })()).toBe(
+      '017f22e2-79b0-74cc-8c63-100c0c07398f',
+    )
   })
 
   it('do not share anything: two of them started in the same millisecond never meet', () => {

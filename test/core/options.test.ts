@@ -130,6 +130,15 @@ describe('an option that does not exist', () => {
     expect(closestName('ab', ['xy'])).toBeUndefined()
   })
 
+  it('takes one slip in a short word, and a forgotten suffix', () => {
+    expect(closestName('foo', ['log'])).toBeUndefined()
+    expect(closestName('test', ['list'])).toBeUndefined()
+    expect(closestName('lgo', ['log'])).toBe('log')
+    expect(closestName('fase', ['phase'])).toBe('phase')
+    expect(closestName('base', ['baseMs', 'case'])).toBe('case')
+    expect(closestName('base', ['baseMs'])).toBe('baseMs')
+  })
+
   it('counts a swap of neighbours as one edit, and distances are symmetric', () => {
     expect(editDistance('abcd', 'abdc')).toBe(1)
     expect(editDistance('', 'abc')).toBe(3)

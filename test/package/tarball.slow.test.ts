@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative, sep } from 'node:path'
 import { publint } from 'publint'
@@ -8,7 +8,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { doors } from '../../scripts/lib/doors.mjs'
 import { npm } from '../../scripts/lib/packages.mjs'
 import { root } from '../../scripts/lib/root.mjs'
-import { FLOOR, NODES, type NodeProgram, nodeOf } from './other-node.js'
+import { namesOf } from './door-names.js'
+import { type FromNpm, fromNpm } from './from-npm.js'
+import { FLOOR, NODES, nodeOf } from './other-node.js'
 
 const bin = (name: string) => join(root, 'node_modules', '.bin', name)
 
@@ -38,6 +40,71 @@ export const attempts = m.preview({})
 export const defaults = m.getDefaultRetryOptions()
 `
 
+/** The last compiler that still has `moduleResolution: node10`. */
+const OLD_TYPESCRIPT = '5.9.3'
+
+/** What a CommonJS application does, in the words of one: it prints the file that it got, and the result of its work. */
+const COMMONJS_APPLICATION = `
+import assert from 'node:assert'
+import { createWork, defineWork, type Backend, MillraceError, PoisonError } from 'millrace'
+import clerk from 'millrace/guild/clerk'
+import { sqliteBackend, type SqliteBackendOptions } from 'millrace/sqlite'
+import { decoded, jsonCodec } from 'millrace/source'
+
+const options: SqliteBackendOptions = { file: ':memory:' }
+export const backends: (() => Backend)[] = [() => sqliteBackend(options)]
+const add = defineWork('add', (input: { a: number; b: number }) => input.a + input.b)
+// @ts-expect-error: the input is typed, here too.
+if (process.argv.length > 99) add({ a: 1 })
+
+async function main(): Promise<void> {
+  assert(clerk.apparatus !== undefined && typeof decoded === 'function' && jsonCodec() !== undefined)
+  assert(new PoisonError('no') instanceof MillraceError)
+  const work = createWork({ work: [add] })
+  const sum: number = await work.enqueue(add({ a: 1, b: 2 })).result()
+  await work.stop()
+  console.log(require.resolve('millrace').split(/[\\\\/]/).slice(-3).join('/'), sum)
+}
+void main()
+`
+
+const JEST_TEST = `
+const { createWork, defineWork, getDefaultRetryOptions, PoisonError, setDefaultRetryOptions } = require('millrace')
+const { FakeClock } = require('millrace/testing')
+
+test('work runs', async () => {
+  const add = defineWork('add', (input) => input.a + input.b)
+  const work = createWork({ work: [add] })
+  expect(await work.enqueue(add({ a: 1, b: 2 })).result()).toBe(3)
+  await work.stop()
+})
+
+test('every door opens', () => {
+  for (const door of DOORS) expect(typeof require(door)).toBe('object')
+  expect(new FakeClock().now()).toEqual(expect.any(Number))
+})
+
+test('modules that are loaded anew are a second copy, which agrees with the first', () => {
+  setDefaultRetryOptions({ attempts: 7 })
+  jest.resetModules()
+  const again = require('millrace')
+  expect(again.createWork).not.toBe(createWork)
+  expect(again.getDefaultRetryOptions()).toEqual(getDefaultRetryOptions())
+  expect(new PoisonError('no')).toBeInstanceOf(again.PoisonError)
+})
+
+test.each([
+  ['millrace/postgres', 'postgresBackend', { connectionString: 'postgres://127.0.0.1:1/none' }, 'pg'],
+  ['millrace/redis', 'redisBackend', { url: 'redis://127.0.0.1:1' }, 'ioredis'],
+])('%s looks for its driver as CommonJS does', async (door, name, options, driver) => {
+  const backend = require(door)[name](options)
+  const error = await backend.store.get('x').catch((error) => error)
+  expect(error).toMatchObject({ code: 'DRIVER_MISSING', cause: { code: 'MODULE_NOT_FOUND' } })
+  expect(error.message).toContain('npm install ' + driver)
+  await backend.close()
+})
+`
+
 let folder = ''
 let tarball = ''
 let packed: readonly string[] = []
@@ -51,7 +118,8 @@ beforeAll(() => {
   packed = files.map((file) => file.path).sort()
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
   quietNpm(['install', '--no-audit', '--no-fund', tarball], folder)
-  copyFileSync(join(root, 'test', 'package', 'probe.mjs'), join(folder, 'probe.mjs'))
+  for (const program of ['probe.mjs', 'two-builds.mjs'])
+    copyFileSync(join(root, 'test', 'package', program), join(folder, program))
 })
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -86,7 +154,7 @@ describe('the packed tarball', () => {
   })
 
   it('resolves to the right types everywhere, by attw', () => {
-    const { status, stdout } = spawnSync(bin('attw'), [tarball, '--profile', 'esm-only', '--no-emoji'], {
+    const { status, stdout } = spawnSync(bin('attw'), [tarball, '--no-emoji'], {
       encoding: 'utf8',
     })
 
@@ -113,6 +181,49 @@ describe('the types of the installed package', () => {
       expect(compile(name, options, files)).toEqual({ status: 0, output: '' })
     })
   }
+
+  describe('in a CommonJS application, by the last compiler with node10', () => {
+    const compiler = fromNpm(`typescript@${OLD_TYPESCRIPT}`, 'typescript/bin/tsc')
+
+    it.for(['node10', 'node16'])('are found and sound under %s, and what it compiles runs', (name, { skip }) => {
+      if (compiler.kind === 'none') return skip(compiler.reason)
+      const application = join(folder, `application-${name}`)
+      mkdirSync(application)
+      writeFileSync(join(application, 'package.json'), '{ "private": true }')
+      const programs = { main: COMMONJS_APPLICATION, doors: consumerOf('import'), exported: EXPORTED_WORK }
+      const files = Object.entries(programs).map(([stem, text]) => {
+        const file = join(application, `${stem}.ts`)
+        writeFileSync(file, text)
+        return file
+      })
+      const module = name === 'node10' ? 'commonjs' : name
+      const options = {
+        module,
+        moduleResolution: name,
+        esModuleInterop: true,
+        noEmit: false,
+        declaration: true,
+        outDir: application,
+      }
+      expect(compile(`application-${name}`, options, files, compiler.path)).toEqual({ status: 0, output: '' })
+      expect(readFileSync(join(application, 'exported.d.ts'), 'utf8')).not.toMatch(/\bany\b|dist\//)
+
+      const { status, stdout, stderr } = spawnSync(process.execPath, ['main.js'], {
+        cwd: application,
+        encoding: 'utf8',
+        timeout: HANGS_MS,
+      })
+      expect([status, stdout, stderr]).toEqual([0, 'dist/cjs/index.js 3\n', ''])
+    })
+
+    it('are found and sound in its ES modules, too', ({ skip }) => {
+      if (compiler.kind === 'none') return skip(compiler.reason)
+      const consumer = join(folder, 'consumer-node16.mts')
+      writeFileSync(consumer, consumerOf('import * as'))
+      const options = { module: 'node16', moduleResolution: 'node16' }
+      expect(compile('node16', options, [consumer], compiler.path)).toEqual({ status: 0, output: '' })
+    })
+  })
 
   it('can be named in the declarations of a program that exports its work', () => {
     const program = join(folder, 'exported-work.ts')
@@ -147,7 +258,7 @@ describe('the oldest Node that is tried', () => {
 })
 
 describe.each(NODES)('on Node %s', (version) => {
-  let node: NodeProgram
+  let node: FromNpm
 
   beforeAll(() => {
     node = nodeOf(version)
@@ -160,6 +271,39 @@ describe.each(NODES)('on Node %s', (version) => {
 
     for (const name of all) expect(imported[name]!.length > 0, name).toBe(name !== 'millrace/types')
     expect(open(node.path, all, 'require')).toEqual(imported)
+  })
+})
+
+describe('both builds in one process', () => {
+  it.for(NODES)(
+    'agree on Node %s: about errors, work, places, settings, messages and the guild',
+    (version, { skip }) => {
+      const node = nodeOf(version)
+      if (node.kind === 'none') return skip(node.reason)
+      const { status, signal, stdout, stderr } = spawnSync(node.path, ['two-builds.mjs'], {
+        cwd: folder,
+        encoding: 'utf8',
+        timeout: HANGS_MS,
+      })
+      expect({ status, signal, stdout, stderr }).toEqual({ status: 0, signal: null, stdout: '', stderr: '' })
+    },
+  )
+})
+
+describe('Jest', () => {
+  it('runs tests of code that requires the package', ({ skip }) => {
+    const jest = fromNpm('jest@30.2.0', 'jest/bin/jest.js')
+    if (jest.kind === 'none') return skip(jest.reason)
+    const names = JSON.stringify(doors().map(({ name }) => name))
+    writeFileSync(join(folder, 'in-jest.cjs'), `const DOORS = ${names}\n${JEST_TEST}`)
+    const config = { rootDir: folder, testRegex: 'in-jest[.]cjs$', transform: {}, cacheDirectory: join(folder, 'jest') }
+    const { status, stderr } = spawnSync(process.execPath, [jest.path, '--ci', '--config', JSON.stringify(config)], {
+      cwd: folder,
+      encoding: 'utf8',
+      timeout: HANGS_MS,
+    })
+    expect(status, stderr).toBe(0)
+    expect(stderr).toMatch(/Tests: +5 passed, 5 total/)
   })
 })
 
@@ -219,15 +363,21 @@ function open(node: string, names: readonly string[], how: 'import' | 'require')
   return told.names
 }
 
-/** What the package must hold: two files for every module of `src`, every other file of `src`, and four of the root. */
+/**
+ * What the package must hold: for every module of `src` one of each kind and its declarations (the command is only an ES module, and
+ * has none), every other file of `src`, the declarations of the doors as ES modules, and four files of the root.
+ */
 function expectedFiles(): readonly string[] {
-  const files = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json']
+  const files = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', 'dist/cjs/package.json']
+  files.push(...doors().map(({ types }) => types))
   for (const entry of readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue
     const path = relative(join(root, 'src'), join(entry.parentPath, entry.name)).split(sep).join('/')
     const stem = path.replace(/\.tsx?$/, '')
+    if (path.endsWith('.cjs')) continue
     if (stem === path) files.push(`dist/${path}`)
-    else files.push(`dist/${stem}.js`, `dist/${stem}.d.ts`)
+    else if (stem.startsWith('cli/')) files.push(`dist/${stem}.js`)
+    else files.push(`dist/${stem}.js`, `dist/cjs/${stem}.js`, `dist/cjs/${stem}.d.ts`)
   }
   return files.sort()
 }
@@ -240,10 +390,19 @@ function consumerOf(importing: 'import' | 'import * as'): string {
   doors().forEach((_, i) => {
     lines.push('// @ts-expect-error: a door without types would let this through', `door${i}.noSuchExport`)
   })
+  lines.push(`import type { Plugin } from 'millrace/guild'`)
+  doors().forEach(({ name }, i) => {
+    if (namesOf(name).has('default')) lines.push(`export const plugin${i}: Plugin = door${i}.default`)
+  })
   return `${lines.join('\n')}\n`
 }
 
-function compile(name: string, options: object, files: readonly string[]): { status: number | null; output: string } {
+function compile(
+  name: string,
+  options: object,
+  files: readonly string[],
+  compiler = bin('tsc'),
+): { status: number | null; output: string } {
   const config = join(folder, `tsconfig.${name}.json`)
   const compilerOptions = {
     target: 'es2022',
@@ -256,6 +415,6 @@ function compile(name: string, options: object, files: readonly string[]): { sta
     typeRoots: [join(root, 'node_modules', '@types')],
   }
   writeFileSync(config, JSON.stringify({ compilerOptions, files }))
-  const { status, stdout, stderr } = spawnSync(bin('tsc'), ['-p', config], { cwd: folder, encoding: 'utf8' })
+  const { status, stdout, stderr } = spawnSync(compiler, ['-p', config], { cwd: folder, encoding: 'utf8' })
   return { status, output: `${stdout}${stderr}` }
 }

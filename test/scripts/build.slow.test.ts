@@ -4,15 +4,32 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   rmSync,
   statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { BuildError, build, ensureBuilt } from '../../scripts/lib/build.mjs'
+
+const MANIFEST = {
+  name: 'one',
+  type: 'module',
+  types: './dist/cjs/index.d.ts',
+  exports: {
+    '.': {
+      import: { types: './dist/index.d.ts', default: './dist/index.js' },
+      require: { types: './dist/cjs/index.d.ts', default: './dist/cjs/index.js' },
+    },
+  },
+}
+
+/** What a build of one module makes. */
+const OF_INDEX = ['cjs/index.d.ts', 'cjs/index.js', 'cjs/package.json', 'index.d.ts', 'index.js']
 
 let folder = ''
 
@@ -24,7 +41,7 @@ function write(name: string, text: string): void {
 const built = (): string[] =>
   readdirSync(join(folder, 'dist'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map((entry) => entry.name)
+    .map((entry) => relative(join(folder, 'dist'), join(entry.parentPath, entry.name)))
     .sort()
 
 /** As if everything had been written a minute ago. */
@@ -36,10 +53,19 @@ function age(): void {
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-build-'))
-  const compilerOptions = { module: 'nodenext', target: 'es2023', rootDir: 'src', declaration: true, types: [] }
-  write('package.json', '{ "type": "module" }')
+  const compilerOptions = {
+    module: 'nodenext',
+    target: 'es2023',
+    rootDir: 'src',
+    declaration: true,
+    types: [],
+    skipLibCheck: true,
+  }
+  write('package.json', JSON.stringify(MANIFEST))
   write('tsconfig.json', '{}')
   write('tsconfig.build.json', JSON.stringify({ compilerOptions: { ...compilerOptions, noEmitOnError: true } }))
+  const commonJs = { module: 'commonjs', moduleResolution: 'bundler', declaration: false }
+  write('tsconfig.commonjs.json', JSON.stringify({ extends: './tsconfig.build.json', compilerOptions: commonJs }))
   write('src/index.ts', 'export const one: number = 1\n')
   write('src/sql/claim.sql', 'select 1;\n')
 })
@@ -50,12 +76,48 @@ describe('a build', () => {
   it('compiles modules, and carries everything else along', () => {
     build(folder)
 
-    expect(built()).toEqual(['claim.sql', 'index.d.ts', 'index.js'])
+    expect(built()).toEqual([...OF_INDEX, 'sql/claim.sql'])
     expect(readFileSync(join(folder, 'dist/sql/claim.sql'), 'utf8')).toBe('select 1;\n')
   })
 
+  it('makes each module twice, as ES module and as CommonJS, with one set of declarations', () => {
+    write('src/own.ts', 'export const here: string = import.meta.url\n')
+    write('src/own.cjs', 'exports.here = __filename\n')
+    write('src/index.ts', `export { here } from './own.js'\nexport default { one: 1 }\n`)
+    write(
+      'tsconfig.commonjs.json',
+      JSON.stringify({
+        extends: './tsconfig.build.json',
+        compilerOptions: { module: 'commonjs', moduleResolution: 'bundler', declaration: false, noCheck: true },
+      }),
+    )
+    build(folder)
+
+    expect(built()).toEqual([...OF_INDEX, 'cjs/own.d.ts', 'cjs/own.js', 'own.js', 'sql/claim.sql'].sort())
+    const require = createRequire(join(folder, 'package.json'))
+    expect(require('./dist/cjs/index.js')).toEqual({
+      here: join(realpathSync(folder), 'dist/cjs/own.js'),
+      default: { one: 1 },
+    })
+    expect(readFileSync(join(folder, 'dist/index.d.ts'), 'utf8').split('\n')).toEqual([
+      `export * from './cjs/index.js'`,
+      `import door = require('./cjs/index.js')`,
+      'declare const value: typeof door.default',
+      'export default value',
+      '',
+    ])
+  })
+
+  it('is refused where a door does not lead to both', () => {
+    write('package.json', JSON.stringify({ ...MANIFEST, exports: { '.': { default: './dist/index.js' } } }))
+    expect(() => build(folder)).toThrow(/exports\["\."\] must be .*"require"/)
+    write('package.json', JSON.stringify({ ...MANIFEST, types: './dist/index.d.ts' }))
+    expect(() => build(folder)).toThrow(/"types" must lead to \.\/dist\/cjs\/index\.d\.ts/)
+    expect(existsSync(join(folder, 'dist'))).toBe(false)
+  })
+
   it('leaves programs that can be run: npx goes through a link that it made once', () => {
-    write('package.json', '{ "type": "module", "bin": { "one": "dist/index.js" } }')
+    write('package.json', JSON.stringify({ ...MANIFEST, bin: { one: 'dist/index.js' } }))
     build(folder)
     expect(statSync(join(folder, 'dist/index.js')).mode & 0o111).toBe(0o111)
   })
@@ -67,7 +129,7 @@ describe('a build', () => {
 
     build(folder)
 
-    expect(built()).toEqual(['claim.sql', 'index.d.ts', 'index.js'])
+    expect(built()).toEqual([...OF_INDEX, 'sql/claim.sql'])
     expect(readdirSync(join(folder, '.cache'))).toEqual([])
   })
 
@@ -77,7 +139,7 @@ describe('a build', () => {
 
     expect(() => build(folder)).toThrow(BuildError)
     expect(() => build(folder)).toThrow(/src\/index\.ts.*TS2322/)
-    expect(readFileSync(join(folder, 'dist/index.d.ts'), 'utf8')).toContain('one: number')
+    expect(readFileSync(join(folder, 'dist/cjs/index.d.ts'), 'utf8')).toContain('one: number')
   })
 })
 

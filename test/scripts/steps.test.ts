@@ -35,6 +35,16 @@ describe('steps', () => {
     expect(lines[1]).toContain('    why')
   })
 
+  it('have the environment that they were given, or else ours', async () => {
+    const script = 'process.exitCode = process.env.OF_THIS_STEP === "yes" ? 0 : 1'
+    const outcomes = await runSteps([
+      { ...node('given', script), env: { ...process.env, OF_THIS_STEP: 'yes' } },
+      node('ours', script),
+    ])
+
+    expect(outcomes.map(({ ok }) => ok)).toEqual([true, false])
+  })
+
   it('fail when their program is not there', async () => {
     const outcomes = await runSteps([{ name: 'missing', command: 'no-such-program-of-millrace', args: [] }])
 

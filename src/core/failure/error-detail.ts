@@ -1,4 +1,4 @@
-import { errorMessage, errorName, truncateUtf8 } from '../text/error-text.js'
+import { errorMessage, errorName, truncateUtf8, wholeMessage } from '../text/error-text.js'
 import { isObject, peek, peekString } from '../text/safe-read.js'
 import { causeChain } from './error-chain.js'
 
@@ -36,7 +36,7 @@ function detailOf(error: unknown, stackBytes: number): ErrorDetail {
   const stack = framesOf(error, message)
   return {
     name: truncateUtf8(errorName(error), CODE_BYTES),
-    message: truncateUtf8(message, MESSAGE_BYTES),
+    message: truncateUtf8(wholeMessage(error), MESSAGE_BYTES),
     ...(typeof code === 'string' || typeof code === 'number' ? { code: truncateUtf8(String(code), CODE_BYTES) } : {}),
     ...(stack === '' ? {} : { stack: truncateUtf8(stack, stackBytes) }),
   }

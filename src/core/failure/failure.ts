@@ -24,6 +24,9 @@ export function classLabel(c: FailureClass): string {
   return FAILURE_CLASSES.includes(c) ? c : 'unclassified'
 }
 
+/** The rule of a verdict that the user's `onFailure` gave. */
+export const OVERRULED = 'onFailure'
+
 /**
  * The one answer of `classify(error)`.
  * `rule` names what decided (`explicit`, `http-429`, `network`, `default`, …) and is stored with the attempt, so that

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { errorMessage, errorName } from '../text/error-text.js'
 import { peekString } from '../text/safe-read.js'
 import { classify } from './classify.js'
-import type { FailureClass, Verdict } from './failure.js'
+import { type FailureClass, OVERRULED, type Verdict } from './failure.js'
 
 /** As much of a message as is needed to distinguish failures. */
 const MESSAGE_CHARACTERS = 1000
@@ -22,9 +22,10 @@ export function fingerprint(
   decided: FailureClass | Pick<Verdict, 'class' | 'rule'> = classify(error),
 ): string {
   const message = errorMessage(error)
+  const [failureClass, decisive] = typeof decided === 'string' ? [decided] : [decided.class, decided.rule]
   // The error's own rule, too: an `onFailure` that decides for eight HTTP statuses would otherwise make them one.
-  const own = classify(error).rule
-  const [failureClass, rule] = typeof decided === 'string' ? [decided, own] : [decided.class, decided.rule]
+  const own = decisive === undefined || decisive === OVERRULED ? classify(error).rule : decisive
+  const rule = decisive ?? own
   return digest([failureClass, rule, own, errorName(error), normaliseMessage(message), ownFrame(error, message) ?? ''])
 }
 

@@ -2,6 +2,7 @@ import { causeChain } from '../failure/error-chain.js'
 import { errorMessage, errorName } from '../text/error-text.js'
 import { peekString } from '../text/safe-read.js'
 import { hidePasswords } from '../text/secrets.js'
+import { processWide } from './process-wide.js'
 
 /** How many different problems are remembered: messages may contain anything, and memory has an end. */
 const MOST_REMEMBERED = 200
@@ -16,7 +17,9 @@ type Warn = (code: string, error: unknown, listener: string) => void
  * @param code the code of the warning, which begins with `MILLRACE_`
  * @param listener the option that is called with every error instead, such as `createWork({ onError })`
  */
-export const warnOnce: Warn = onceWarner(MOST_REMEMBERED)
+export const warnOnce: Warn = (...problem) => warnerOfProcess()(...problem)
+
+const warnerOfProcess = processWide('warned', () => onceWarner(MOST_REMEMBERED))
 
 /** The same, each time. */
 export function warn(code: string, error: unknown, listener: string): void {

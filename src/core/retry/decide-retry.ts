@@ -1,6 +1,5 @@
 import type { FailureClass, Verdict } from '../failure/failure.js'
 import type { At, Ms } from '../time/time.js'
-import { unreachable } from '../unreachable.js'
 import { MAX_DELAY_MS } from './backoff.js'
 
 /** Everything that the decision depends on. */
@@ -53,20 +52,6 @@ export function decideRetry(failed: FailedAttempt): RetryDecision {
   if (!(attempt < maxAttempts)) return giveUp('exhausted', 'retryable')
   const delayMs = waitBefore(failed)
   return isAfter(now + delayMs, deadline) ? EXPIRE : { kind: 'retry', delayMs, nextAttempt: attempt + 1 }
-}
-
-/** Whether the decision uses up one of the attempts. */
-export function spendsAttempt(decision: RetryDecision): boolean {
-  switch (decision.kind) {
-    case 'retry':
-    case 'giveUp':
-    case 'expire':
-      return true
-    case 'defer':
-      return false
-    default:
-      return unreachable(decision)
-  }
 }
 
 const EXPIRE: RetryDecision = Object.freeze({ kind: 'expire' })

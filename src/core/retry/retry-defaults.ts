@@ -1,4 +1,5 @@
 import { functionOption } from '../options.js'
+import { processWide } from '../process/process-wide.js'
 import type { Random } from '../time/clock.js'
 import type { At, MaybePromise, Ms } from '../time/time.js'
 import {
@@ -45,7 +46,9 @@ export type DefaultRetryOptions = RetryPolicyOptions & RetryHooks
 /** The names of the hooks, for callers that check options which contain them. */
 export const RETRY_HOOKS = Object.freeze(['on', 'onSuccess', 'onRetry', 'onError', 'sleep', 'random', 'now'] as const)
 
-let current: RetryPolicy & RetryHooks = DEFAULT_RETRY_OPTIONS
+const processDefaults = processWide<{ set: (RetryPolicy & RetryHooks) | undefined }>('retry-defaults', () => ({
+  set: undefined,
+}))
 
 /**
  * Changes the process-wide defaults: the given fields are merged over those set earlier. Without an argument everything
@@ -56,12 +59,14 @@ let current: RetryPolicy & RetryHooks = DEFAULT_RETRY_OPTIONS
  * ```
  */
 export function setDefaultRetryOptions(options?: DefaultRetryOptions): void {
+  const defaults = processDefaults()
   if (options === undefined) {
-    current = DEFAULT_RETRY_OPTIONS
+    defaults.set = undefined
     return
   }
   const policy = checkRetryPolicy('setDefaultRetryOptions', options, RETRY_HOOKS)
-  current = Object.freeze({
+  const current = getDefaultRetryOptions()
+  defaults.set = Object.freeze({
     ...mergeRetryPolicies(current, policy),
     ...pickHooks(current),
     ...checkHooks('setDefaultRetryOptions', options),
@@ -70,7 +75,7 @@ export function setDefaultRetryOptions(options?: DefaultRetryOptions): void {
 
 /** The process-wide defaults as they stand: the whole policy, and the hooks that were set. */
 export function getDefaultRetryOptions(): RetryPolicy & RetryHooks {
-  return current
+  return processDefaults().set ?? DEFAULT_RETRY_OPTIONS
 }
 
 /** Checks that every hook is a function and returns those that were given. */

@@ -26,6 +26,8 @@ export type Result =
       readonly nextAttempt?: number
       /** Retry passes it through untouched: it must never be turned into a term. */
       readonly noEscalate?: true
+      /** Kept with the message for its next delivery, where the subscription can. */
+      readonly note?: string
     }
   | {
       readonly action: 'term'
@@ -67,7 +69,7 @@ export function nak(error?: unknown): Result {
 }
 
 /** What a nak may carry besides its delay and error. */
-export type NakExtras = Pick<ResultOf<'nak'>, 'nextAttempt' | 'noEscalate'>
+export type NakExtras = Pick<ResultOf<'nak'>, 'nextAttempt' | 'noEscalate' | 'note'>
 
 /**
  * It failed and may succeed later, but not before `ms` have passed. With a retry policy around it the wait is a floor.
@@ -141,9 +143,10 @@ function hasShape(value: Record<string, unknown>): boolean {
   if (typeof action !== 'string' || !Object.hasOwn(CLASSES_OF, action)) return false
   if (!CLASSES_OF[action as Action].includes(value['class'] as FailureClass)) return false
   if (action === 'nak') {
-    const { nextAttempt, noEscalate } = value
+    const { nextAttempt, noEscalate, note } = value
     if (typeof requeueMs !== 'number' || !Number.isFinite(requeueMs) || requeueMs < 0) return false
     if (nextAttempt !== undefined && !(Number.isSafeInteger(nextAttempt) && (nextAttempt as number) >= 1)) return false
+    if (note !== undefined && typeof note !== 'string') return false
     return noEscalate === undefined || noEscalate === true
   }
   if (requeueMs !== 0) return false

@@ -9,16 +9,27 @@ export function closestName(name: string, names: readonly string[]): string | un
   if (name.length > LONGEST) return undefined
   const given = name.toLowerCase()
   let best: string | undefined
-  let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1
+  let bestDistance = Infinity
   for (const candidate of names) {
     const distance = editDistance(given, candidate.toLowerCase())
+    const most = candidate.toLowerCase().startsWith(given)
+      ? MOST_SUFFIX
+      : slipsIn(Math.max(given.length, candidate.length))
     // A distance as long as the name itself would "suggest" `b` for `a`.
-    if (distance < bestDistance && distance < given.length) {
+    if (distance <= most && distance < bestDistance && distance < given.length) {
       best = candidate
       bestDistance = distance
     }
   }
   return best
+}
+
+/** How long a forgotten suffix may be. */
+const MOST_SUFFIX = 2
+
+/** How many edits still make a slip. In a short word two of them leave little of it: `log` is not what `foo` meant. */
+function slipsIn(length: number): number {
+  return length <= 4 ? 1 : Math.max(2, Math.floor(length / 3))
 }
 
 /** Edits between two words, a swap of neighbours counting as one (optimal string alignment). */

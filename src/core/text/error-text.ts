@@ -1,12 +1,10 @@
-import { causeChain } from '../failure/error-chain.js'
+import { aggregateMembers } from '../failure/error-chain.js'
 import { isInstance, peek, peekString } from './safe-read.js'
 
 /** Stored error text is cut to this. */
 export const MAX_ERROR_TEXT_BYTES = 8 * 1024
 /** As much of an error as a list loads of each item, in characters. */
 export const LISTED_ERROR_CHARACTERS = 500
-/** A stored stack is cut to this. */
-export const MAX_ERROR_STACK_BYTES = 32 * 1024
 
 const CUT_MARK = '… [cut]'
 
@@ -16,19 +14,6 @@ const CUT_MARK = '… [cut]'
  */
 export function errorText(error: unknown): string {
   return truncateUtf8(wholeText(error), MAX_ERROR_TEXT_BYTES)
-}
-
-/**
- * The stack of an error followed by those of its causes, at most 32 KiB; `undefined` when it has none. Never throws.
- */
-export function errorStack(error: unknown): string | undefined {
-  const stack = peekString(error, 'stack')
-  if (stack === undefined) return undefined
-  const parts = [stack]
-  for (const cause of causeChain(error).slice(1))
-    parts.push(`Caused by: ${peekString(cause, 'stack') ?? wholeText(cause)}`)
-  // Each part is cut before they are joined, so that one of 50 MB is not copied for its first kilobytes.
-  return truncateUtf8(parts.map((part) => truncateUtf8(part, MAX_ERROR_STACK_BYTES)).join('\n'), MAX_ERROR_STACK_BYTES)
 }
 
 /**
@@ -57,7 +42,32 @@ export function errorName(error: unknown): string {
 
 /** The message of an error, or what it reads as when it has none. Never throws; not cut. */
 export function errorMessage(error: unknown): string {
-  return peekString(error, 'message') ?? stringOf(error)
+  const message = peekString(error, 'message') ?? stringOf(error)
+  return message === '' ? messageOfMembers(error) : message
+}
+
+/** The same, with the messages of the errors in an AggregateError after its own. */
+export function wholeMessage(error: unknown): string {
+  const message = errorMessage(error)
+  const members = messageOfMembers(error)
+  return members === '' || message === members ? message : `${message} (${members})`
+}
+
+/** How many errors of an AggregateError are quoted, and how much of each. */
+const QUOTED_MEMBERS = 3
+const QUOTED_CHARACTERS = 200
+
+/**
+ * What the errors in an AggregateError say. Node throws one without a message when all addresses of a host refuse, as those of
+ * `localhost` do, and that of `Promise.any` does not give the reasons either.
+ */
+function messageOfMembers(error: unknown): string {
+  const members = aggregateMembers(error)?.members ?? []
+  const quoted = members.slice(0, QUOTED_MEMBERS).map((one) => {
+    const text = peekString(one, 'message') || stringOf(one)
+    return text.length > QUOTED_CHARACTERS ? `${wholeCharacters(text, QUOTED_CHARACTERS)}…` : text
+  })
+  return [...new Set(quoted), ...(members.length > QUOTED_MEMBERS ? ['…'] : [])].join('; ')
 }
 
 /** At most `maxBytes` of UTF-8, cut between characters and marked as cut. NUL and lone surrogates become U+FFFD. */
@@ -74,8 +84,8 @@ export function truncateUtf8(text: string, maxBytes: number): string {
 }
 
 function wholeText(error: unknown): string {
-  const message = peekString(error, 'message')
-  if (typeof error === 'object' && message !== undefined) {
+  if (typeof error === 'object' && peekString(error, 'message') !== undefined) {
+    const message = wholeMessage(error)
     const name = peekString(error, 'name') ?? (isInstance(error, Error) ? 'Error' : '')
     // Cut before joining: the sum of the two is copied, and a message can be 50 MB.
     const short = message.slice(0, MAX_ERROR_TEXT_BYTES + 1)

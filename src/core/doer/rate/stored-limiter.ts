@@ -1,3 +1,4 @@
+import { processWide } from '../../process/process-wide.js'
 import type { Clock } from '../../time/clock.js'
 import type { MaybePromise, Ms } from '../../time/time.js'
 import type { Limiter, Permits } from './limiter.js'
@@ -93,7 +94,7 @@ function counting(get: Get, increment: Increment, clock: Clock): Limiter {
 }
 
 /** The last writer to each plain store, so that all limiters of this process on it take turns. */
-const lastWrites = new WeakMap<RateLimitStore, Promise<unknown>>()
+const writesOfProcess = processWide('last-writes', () => new WeakMap<RateLimitStore, Promise<unknown>>())
 
 /** A `compareAndSet` out of `get` and `set`, for stores without one: atomic within this process. */
 function serialisedSwap(store: RateLimitStore, get: Get, set: RateLimitStore['set']): Swap {
@@ -103,6 +104,7 @@ function serialisedSwap(store: RateLimitStore, get: Get, set: RateLimitStore['se
       await set(key, next, ttl)
       return true
     }
+    const lastWrites = writesOfProcess()
     const written = (lastWrites.get(store) ?? Promise.resolve()).then(write, write)
     lastWrites.set(store, written)
     return written
