@@ -1,5 +1,5 @@
 import type { Ms } from '../core/time/time.js'
-import type { PulledWork, PushOptions, Queue, Store } from './ports.js'
+import type { DeadLetterSink, PulledWork, PushOptions, Queue, Store } from './ports.js'
 
 /** A queue with every optional power, that answers later: what a backend with a server or a file gives. */
 export interface FullQueue extends Queue {
@@ -7,12 +7,14 @@ export interface FullQueue extends Queue {
   pop(max: number, visibility: Ms): Promise<PulledWork[]>
   heartbeat(pulled: PulledWork, visibility: Ms): Promise<boolean>
   ack(pulled: PulledWork): Promise<void>
-  fail(pulled: PulledWork, delay?: Ms): Promise<void>
+  fail(pulled: PulledWork, delay?: Ms, note?: string): Promise<void>
   deadLetter(body: string, error: string): Promise<void>
   size(): Promise<number>
   pushMany(bodies: readonly { readonly body: string; readonly options?: PushOptions }[]): Promise<void>
   ackMany(pulled: readonly PulledWork[]): Promise<void>
   heartbeatMany(pulled: readonly PulledWork[], visibility: Ms): Promise<readonly boolean[]>
+  start(pulled: readonly PulledWork[]): Promise<readonly boolean[]>
+  readonly deadLetters: DeadLetterSink
 }
 
 /** A store with every optional power, that answers later. */

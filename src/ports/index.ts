@@ -40,6 +40,18 @@ export type {
   WorkerSettings,
 } from './ledger.js'
 export { type Mode, WrongModeError } from './mode.js'
-export type { Backend, Ports, PubSub, PulledWork, PushOptions, Queue, Store } from './ports.js'
+export type {
+  Backend,
+  DeadLetter,
+  DeadLetterSink,
+  NewDeadLetter,
+  Ports,
+  PubSub,
+  PulledWork,
+  PushOptions,
+  Queue,
+  Store,
+} from './ports.js'
+export { NotAnEnvelopeError } from './pushed-natively.js'
 export type { ClosedGroup, CommitResult, Effect, EffectOf, GroupValue, Guard, Settlement } from './settlement.js'
 export { hasEnded, ITEM_STATES, type ItemState, itemState } from './words.js'

@@ -117,6 +117,14 @@ export interface Inspect {
   list(query: ItemQuery): Promise<{ readonly items: readonly ItemSummary[]; readonly next?: string }>
   /** Items by their ids, as `list` would show them: for those who need to know how they stand, and not what they carry. */
   summaries(ids: readonly string[]): Promise<readonly (ItemSummary | undefined)[]>
+  /**
+   * Ids of items that begin with a text that is not empty, at most `limit` of them, in any order. A range of an index; where no index is
+   * in the order of ids, the ids themselves are looked through, and `isComplete: false` says that there were too many of them.
+   */
+  idsStartingWith(
+    prefix: string,
+    limit: number,
+  ): Promise<{ readonly ids: readonly string[]; readonly isComplete: boolean }>
   /** How many items of each group have not ended, without reading its value. Undefined: no such group, or it has expired. */
   openCounts(groupIds: readonly string[]): Promise<readonly (number | undefined)[]>
   attempts(id: string): Promise<readonly Attempt[]>

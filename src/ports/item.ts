@@ -95,6 +95,9 @@ export interface Hold {
   readonly pollMs?: Ms
 }
 
+/** How a run ended that neither failed nor succeeded: the `rule` of its attempt, which then has no class. */
+export type EndedRun = 'cancelled' | 'expired' | 'deferred'
+
 /** One run of one item, as it is remembered. */
 export interface Attempt {
   readonly attempt: number
@@ -102,6 +105,7 @@ export interface Attempt {
   readonly endedAt: At
   readonly worker: string
   readonly class?: FailureClass
+  /** What decided its class. Of a run that neither failed nor succeeded: how it ended (`EndedRun`). */
   readonly rule?: string
   readonly error?: string
   readonly fingerprint?: string

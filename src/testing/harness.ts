@@ -58,7 +58,7 @@ export class Harness {
 
   constructor(options?: HarnessOptions) {
     const given = optionsObject('harness', options, ['hopper', 'inlet', 'messages', 'clock', 'watchdogMs'])
-    const isMade = given.hopper instanceof Hopper || given.inlet instanceof MemInlet
+    const isMade = isHopper(given.hopper) || isInlet(given.inlet)
     if (isMade && given.clock === undefined) {
       throw new OptionError(
         'harness.clock',
@@ -68,8 +68,8 @@ export class Harness {
     }
     this.clock = given.clock ?? new FakeClock()
     const { clock } = this
-    this.hopper = given.hopper instanceof Hopper ? given.hopper : new Hopper({ ...given.hopper, clock })
-    this.inlet = given.inlet instanceof MemInlet ? given.inlet : new MemInlet({ ...given.inlet, clock })
+    this.hopper = isHopper(given.hopper) ? given.hopper : new Hopper({ ...given.hopper, clock })
+    this.inlet = isInlet(given.inlet) ? given.inlet : new MemInlet({ ...given.inlet, clock })
     this.inlet.queue(...(given.messages ?? []))
     this.#watchdogMs = numberOption('harness.watchdogMs', given.watchdogMs, { above: 0, default: 5_000 })
   }
@@ -135,3 +135,7 @@ function watchdog(ms: Ms): () => boolean {
     return (user + system) / 1_000 >= ms
   }
 }
+
+// Not by their classes: they may be of another copy of the package. Options have no methods.
+const isHopper = (given: HarnessOptions['hopper']): given is Hopper => given !== undefined && 'runBatch' in given
+const isInlet = (given: HarnessOptions['inlet']): given is MemInlet => given !== undefined && 'subscribe' in given

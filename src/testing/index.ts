@@ -21,6 +21,15 @@ export type { TestRunner } from './conformance/runner.js'
 export type { SuiteOptions } from './conformance/suite.js'
 export type { TimeOptions } from './conformance/time.js'
 export { FakeClock, type FakeClockOptions, type FakeTimer } from './fake-clock.js'
+export {
+  type FakeContext,
+  type FakeContextOptions,
+  type FakeDependent,
+  fakeContext,
+  type ReturnedNext,
+  type ReturnedOutcome,
+} from './fake-context.js'
+export { type FakeOutcomes, fakeOutcomes, type ReadOutcome } from './fake-outcomes.js'
 export { Harness, type HarnessOptions, HarnessStuckError } from './harness.js'
 export {
   describeInlet,
@@ -36,8 +45,7 @@ export type { SimulatedRun } from './simulation/history.js'
 export type { SeedReport, SimulationOptions } from './simulation/options.js'
 export type { SimulatedProcess, SimulatedSystemOptions } from './simulation/process.js'
 export type { Ground } from './simulation/remote-backend.js'
+export type { RepeatedItem, RepeatedItems } from './simulation/repeated-items.js'
 export type { Scenario } from './simulation/scenario.js'
 export { type SimulationReport, simulate } from './simulation/simulate.js'
 export type { SimulatedWorld } from './simulation/world.js'
-export type { StacksUnderTest } from './stacks/bench.js'
-export { describeStacks, type StacksClauseName, type StacksSuite } from './stacks/describe-stacks.js'

@@ -27,10 +27,12 @@ export async function openMember() {
   process.on('disconnect', () => process.exit(1))
   const backend = await backendOf(settings.address, { clock })
   /** Options of `createWork` that all have.
-   * @type {Pick<import('millrace').WorkSystemOptions, 'backend' | 'clock' | 'onError'>} */
+   * @type {Pick<import('millrace').WorkSystemOptions, 'backend' | 'clock' | 'log' | 'onError'>} */
   const common = {
     backend,
     clock,
+    // Its handlers fail on purpose.
+    log: false,
     onError: (error, phase) => {
       vitals.countError(error)
       console.error(phase, error instanceof Error ? `${error.name}: ${error.message}` : error)

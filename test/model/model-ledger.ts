@@ -1,3 +1,4 @@
+import { isWellFormed } from '../../src/core/text/well-formed.js'
 import type { At } from '../../src/core/time/time.js'
 import type { ItemQuery } from '../../src/ports/inspect.js'
 import type { Ledger, Notification } from '../../src/ports/ledger.js'
@@ -45,6 +46,14 @@ export function modelLedger(now: () => At): Ledger {
         return pageOf(model.list(query), limit, cursor)
       },
       summaries: async (ids) => model.summaries(ids),
+      idsStartingWith: async (prefix, limit) => ({
+        ids: model
+          .list({})
+          .map(({ envelope }) => envelope.id)
+          .filter((id) => isWellFormed(prefix) && id.startsWith(prefix))
+          .slice(0, limit),
+        isComplete: true,
+      }),
       openCounts: async (ids) => model.groups(ids).map((group) => group?.open),
       count: async (query) => model.count(query),
       throughput: async (windowMs) => model.flow(windowMs),

@@ -48,6 +48,55 @@ const queueMutants: readonly Mutant<Queue, QueueClauseName>[] = [
     of: (queue) => but(queue, { pop: (max, visibility) => queue.pop(max + 1, visibility) }),
   },
   {
+    fault: 'the id is counted by the consumer',
+    caughtBy: 'queue: a message keeps its id',
+    of: (queue) => {
+      let count = 0
+      return but(queue, {
+        pop: async (max, visibility) =>
+          (await queue.pop(max, visibility)).map((pulled) => {
+            count += 1
+            return Object.defineProperties({ ...pulled } as PulledWork, {
+              id: { value: String(count) },
+              starts: { value: pulled.starts },
+              note: { value: pulled.note },
+            })
+          }),
+      })
+    },
+  },
+  {
+    fault: 'a lapse counts as a start',
+    caughtBy: 'queue: counts the deliveries that began to run',
+    of: (queue) =>
+      but(queue, {
+        pop: async (max, visibility) => {
+          const pulled = await queue.pop(max, visibility)
+          await queue.start?.(pulled)
+          return pulled
+        },
+      }),
+  },
+  {
+    fault: 'fail forgets the note',
+    caughtBy: 'queue: keeps a note with a message',
+    of: (queue) => but(queue, { fail: (pulled, delay) => queue.fail(pulled, delay) }),
+  },
+  {
+    fault: 'a redrive leaves the letter where it is',
+    caughtBy: 'queue: lists, redrives and discards dead letters',
+    of: (queue) =>
+      but(queue, {
+        deadLetters: {
+          ...queue.deadLetters!,
+          redrive: async (letters) => {
+            for (const { body } of letters) await queue.push(body)
+            return letters.length
+          },
+        },
+      }),
+  },
+  {
     fault: 'the dedupe key is ignored',
     caughtBy: 'queue: a dedupe key in the queue makes another push a no-op',
     of: (queue) => but(queue, { push: (body, { dedupeKey: _, ...rest } = {}) => queue.push(body, rest) }),

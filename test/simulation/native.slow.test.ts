@@ -13,7 +13,8 @@ describe('a fleet on a native ledger, under every kind of trouble', () => {
   it.each([703755, 701134, 800793, 3004246, 975356035, 975528402, 977779517])(
     'keeps them under seed %i, which broke one once',
     async (seed) => {
-      await simulate(randomWork({ seed }))
+      // Their histories are older than crashes that are aimed at runs.
+      await simulate(randomWork({ seed, faults: { crashesInRuns: 0 } }))
     },
   )
 })

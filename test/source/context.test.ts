@@ -68,7 +68,8 @@ describe('values in a context', () => {
           const from = all[parent % all.length]!
           all.push({ ctx: from.ctx.with(keys[key]!, value), map: new Map(from.map).set(keys[key], value) })
         }
-        for (const { ctx, map } of all) for (const key of keys) expect(ctx.get(key)).toBe(map.get(key))
+        const read = all.map(({ ctx }) => keys.map((key) => ctx.get(key)))
+        expect(read).toStrictEqual(all.map(({ map }) => keys.map((key) => map.get(key))))
       }),
       { numRuns: 1_000 },
     )

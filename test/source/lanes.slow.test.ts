@@ -7,7 +7,7 @@ import { type LaneOptions, Lanes } from '../../src/source/hopper/lanes.js'
 import { Delivery } from '../../src/source/loop/delivery.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 import { Harness } from '../../src/testing/harness.js'
-import { held, textOf } from './hopper/support.js'
+import { textOf } from './hopper/support.js'
 
 interface Item {
   readonly key: string
@@ -24,20 +24,18 @@ function lanesOf(options: Partial<LaneOptions<Item>> = {}) {
     ...options,
   })
   const running: { readonly keys: readonly string[]; end(): Promise<void> }[] = []
-  lanes.attach((deliveries) => {
-    const gate = held()
+  lanes.attach((deliveries, _executed, settled) => {
     const run = {
       keys: deliveries.map(({ item }) => item.key),
       async end() {
         running.splice(running.indexOf(run), 1)
-        gate.release()
+        settled?.()
         // The lane is notified a turn later.
         await Promise.resolve()
         await Promise.resolve()
       },
     }
     running.push(run)
-    return gate.promise
   })
   const offer = (...keys: string[]) => {
     for (const key of keys) lanes.offer(new Delivery({ key }, 0))
@@ -117,7 +115,7 @@ describe('lanes', () => {
       maxLanes: 512,
       laneOf: ({ key }) => key,
     })
-    lanes.attach(async () => undefined)
+    lanes.attach((_deliveries, _executed, settled) => settled?.())
     const pass = async (name: string, keys: number) => {
       for (let i = 0; i < keys; ) {
         for (let room = lanes.capacity(); room > 0; room -= 1, i += 1) {

@@ -58,7 +58,7 @@ class AtOnce implements Admission<ClaimedItem> {
   #start(): void {
     while (this.#running < this.#max && this.#waiting.length > 0) {
       this.#running += 1
-      void this.#carry!([this.#waiting.shift()!]).finally(() => {
+      this.#carry!([this.#waiting.shift()!], undefined, () => {
         this.#running -= 1
         this.#start()
         this.#wake?.()
@@ -357,7 +357,7 @@ describe('a stop', () => {
     const { clock, ledger, source, engine, groupCommit } = working()
     await ledger.commit([pushed(itemOf(clock, 'a'))])
     const running = engine.run(source, new AtOnce(1), async ([delivery]) => [done(delivery)])
-    groupCommit.add = () => Promise.reject(new Error('away'))
+    groupCommit.addFor = (to) => to.reject(new Error('away'))
     await clock.advance(1_000)
     await engine.stop()
     expect(await running).toMatchObject({ settled: 0, settleFailures: 1 })

@@ -214,6 +214,7 @@ describe('a closed inlet', () => {
 describe('capabilities of a memory inlet', () => {
   it('follow its options', () => {
     expect([...new MemInlet().capabilities].toSorted()).toEqual([
+      'identity',
       'lagReporter',
       'leaseExtender',
       'nakSupport',

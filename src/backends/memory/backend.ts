@@ -2,6 +2,7 @@ import { integerOption, OptionError, OptionTypeError, optionsObject } from '../.
 import { ownPorts } from '../../ports/find-ledger.js'
 import { type Mode, WrongModeError } from '../../ports/mode.js'
 import type { Backend, Queue } from '../../ports/ports.js'
+import { checkPushedNatively } from '../../ports/pushed-natively.js'
 import { BeforeClose } from '../shared/before-close.js'
 import { withHidden } from '../shared/hidden.js'
 import { DEFAULT_QUEUE } from './file/queue-records.js'
@@ -93,7 +94,7 @@ export function memoryBackend(options?: MemoryBackendOptions): MemoryBackend {
     keepEndedBytes,
     maxBytes,
   })
-  const checkMode = modeCheck()
+  const mode = modeCheck()
   // Messages of the file have no record yet: the ledger reads them when it looks for an item.
   for (const queue of queues.all()) for (const message of queue.messages()) queues.markUnread(message)
 
@@ -104,7 +105,10 @@ export function memoryBackend(options?: MemoryBackendOptions): MemoryBackend {
     let port = ports.get(name)
     if (port === undefined) {
       port = queuePort(queues.named(name), time, {
-        popping: () => checkMode('plain'),
+        popping: () => mode.check('plain'),
+        pushing(body) {
+          if (mode.is === 'native') checkPushedNatively(body)
+        },
         pushed(queue, message) {
           queues.markUnread(message)
           notifier.ready(queue, message.dueAt, time.wall())
@@ -129,7 +133,7 @@ export function memoryBackend(options?: MemoryBackendOptions): MemoryBackend {
     queues: queuesByPort,
     pubsub,
     store,
-    open: () => memoryLedger(table, maxItemBytes, time, () => checkMode('native')),
+    open: () => memoryLedger(table, maxItemBytes, time, () => mode.check('native')),
     beforeClose: beforeClose.add,
   })
   const close = async (): Promise<void> => {
@@ -140,11 +144,16 @@ export function memoryBackend(options?: MemoryBackendOptions): MemoryBackend {
 }
 
 /** Remembers the first mode that the backend is used in, and refuses the other. */
-function modeCheck(): (wanted: Mode) => void {
+function modeCheck() {
   let is: Mode | undefined
-  return (wanted) => {
-    is ??= wanted
-    if (is !== wanted) throw new WrongModeError('This memory backend', 'memoryBackend()', is, wanted)
+  return {
+    get is(): Mode | undefined {
+      return is
+    },
+    check(wanted: Mode): void {
+      is ??= wanted
+      if (is !== wanted) throw new WrongModeError('This memory backend', 'memoryBackend()', is, wanted)
+    },
   }
 }
 

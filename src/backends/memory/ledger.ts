@@ -1,4 +1,5 @@
 import type { Ledger } from '../../ports/ledger.js'
+import { isOnlyLogged } from '../shared/is-only-logged.js'
 import { claimItems } from './commit/claim.js'
 import { commitBatch } from './commit/commit.js'
 import { extendLeases } from './commit/lease.js'
@@ -25,7 +26,7 @@ export function memoryLedger(table: ItemTable, maxItemBytes: number, time: Time,
     extend: async (held, leaseMs, me) => extendLeases(table, held, leaseMs, me, maxItemBytes, time),
     removeWorker: async (worker) => table.workers.left(worker),
     commit: async (batch) => {
-      if (batch.length > 0) checkMode()
+      if (!isOnlyLogged(batch)) checkMode()
       return commitBatch(table, batch, maxItemBytes, time)
     },
     read: async (ids) => {

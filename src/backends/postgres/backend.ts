@@ -1,7 +1,7 @@
 import { OptionTypeError } from '../../core/options.js'
 import { PostgresDriver } from '../../drivers/postgres/index.js'
 import { ownPorts } from '../../ports/find-ledger.js'
-import type { Backend, Queue } from '../../ports/ports.js'
+import type { Backend, BackendLocation, Queue } from '../../ports/ports.js'
 import { BeforeClose } from '../shared/before-close.js'
 import { withHidden } from '../shared/hidden.js'
 import { Connection } from './connection.js'
@@ -86,5 +86,13 @@ export function postgresBackend(options: PostgresBackendOptions): PostgresBacken
   const migrate = async (): Promise<void> => {
     await connection.ready()
   }
-  return withHidden({ queue, pubsub, store }, { named, migrate, close, [Symbol.asyncDispose]: close })
+  const { connectionString, listenConnectionString, pool } = resolved
+  const location = (): BackendLocation => ({
+    kind: 'postgres',
+    schema,
+    connectionString,
+    listenConnectionString,
+    pool,
+  })
+  return withHidden({ queue, pubsub, store }, { named, migrate, close, location, [Symbol.asyncDispose]: close })
 }

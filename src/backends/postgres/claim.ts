@@ -3,6 +3,7 @@ import type { At } from '../../core/time/time.js'
 import { isExpired, readEnvelope } from '../../ports/envelope.js'
 import type { ClaimedItem } from '../../ports/item.js'
 import type { ClaimReply, ClaimRequest, Room } from '../../ports/ledger.js'
+import { NOT_AN_ENVELOPE } from '../../ports/pushed-natively.js'
 import type { Settlement } from '../../ports/settlement.js'
 import { joinEnvelope } from '../shared/envelope-columns.js'
 import { expiredShare } from '../shared/expired-share.js'
@@ -16,6 +17,7 @@ const STEP = 1_000
 const MOST = 10_000
 
 const CALL = 'select * from {schema}.claim_ready($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)'
+const BURY = 'select {schema}.bury($1, $2, $3, $4, $5, $6)'
 const TAKE = 'select * from {schema}.take_messages($1, $2, $3)'
 
 /** The columns of `claim_ready`, in its order. */
@@ -87,7 +89,8 @@ export class Claimer {
   }
 
   async claim(ask: ClaimRequest): Promise<ClaimReply> {
-    await this.#connection.in('native')
+    // A claim from no queue only asks for the time.
+    if (ask.queues.length > 0) await this.#connection.in('native')
     const from = ask.queues.map(({ queue, max }) => ({ queue, max, expired: expiredShare(atMost(max)) }))
     const first = await this.#claim(ask, from, ask.rooms)
     if (!first.hasRaw) return first.reply
@@ -182,21 +185,29 @@ export class Claimer {
     for (;;) {
       let unknown: { readonly queue: string; readonly type: string }[] = []
       const adopted = await driver.transaction(async (tx) => {
-        const rows = await tx.query<[string]>(sql('take', TAKE, [this.#connection.now(), queueNo, STEP]))
+        const rows = await tx.query<[body: string, priority: number, id: string]>(
+          sql('take', TAKE, [this.#connection.now(), queueNo, STEP]),
+        )
         const unreadable: Unreadable[] = []
         const batch: Settlement[] = []
         unknown = []
-        for (const [body] of rows) {
+        const lost: { readonly body: string; readonly id: string }[] = []
+        for (const [body, , id] of rows) {
           const item = readEnvelope(body)
-          if (item === undefined) unreadable.push({ queue, body })
-          else if (this.#names.numbers(queue, item.type) === undefined) unknown.push({ queue, type: item.type })
+          if (item === undefined) {
+            unreadable.push({ queue, body })
+            lost.push({ body, id })
+          } else if (this.#names.numbers(queue, item.type) === undefined) unknown.push({ queue, type: item.type })
           else
             batch.push({ guard: { by: 'absent', id: item.id }, effects: [{ do: 'enqueue', item, queue, delayMs: 0 }] })
         }
         // Numbers are asked for outside: the connection of this transaction may be the only one. Nothing is taken then.
         if (unknown.length > 0) await tx.query({ name: '', text: 'rollback' })
-        else if (batch.length > 0) {
-          await this.#committer.commit(batch, tx)
+        else {
+          if (batch.length > 0) await this.#committer.commit(batch, tx)
+          // Their senders were told that they are accepted: they are kept where people look.
+          for (const { body, id } of lost)
+            await tx.query(sql('bury', BURY, [this.#connection.now(), queueNo, body, NOT_AN_ENVELOPE, id, null]))
         }
         return unreadable
       })

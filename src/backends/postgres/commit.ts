@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../../core/time/clock.js'
 import type { EnlistedTransaction, Queryable, SqlValue } from '../../drivers/postgres/index.js'
 import { isLocked, quoteIdentifier } from '../../drivers/postgres/index.js'
 import type { CommitResult, Settlement } from '../../ports/settlement.js'
+import { isOnlyLogged } from '../shared/is-only-logged.js'
 import { refusalOf } from '../shared/refusal.js'
 import type { Connection } from './connection.js'
 import { type EncodedBatch, encodeBatch } from './encode.js'
@@ -59,7 +60,7 @@ export class Committer {
     refused: (settlement: Settlement) => CommitResult | undefined,
     send: (wave: readonly Settlement[]) => Promise<readonly CommitResult[]>,
   ): Promise<readonly CommitResult[]> {
-    await this.#connection.in('native')
+    if (!isOnlyLogged(batch)) await this.#connection.in('native')
     const results: (CommitResult | undefined)[] = batch.map(refused)
     const first = new Map<string, number>()
     // The same guard twice: the second answers what it would answer after the first. Where that may be a conflict, which

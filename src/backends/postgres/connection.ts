@@ -18,6 +18,8 @@ export interface Ready {
   sql(name: string, text: string, values?: readonly SqlValue[]): Statement
 }
 
+const MODE = "select value from {schema}.setting where name = 'mode'"
+
 /** One schema of one database: checked and migrated when it is first used. */
 export class Connection {
   readonly driver: PostgresDriver
@@ -27,6 +29,7 @@ export class Connection {
   readonly #mayMigrate: boolean
   readonly #suffix: string
   readonly #texts = new Map<string, string>()
+  #known: Mode | undefined
   readonly #modes = new Map<Mode, Promise<void>>()
   #ready: Promise<Ready> | undefined
   #last: Promise<unknown> = Promise.resolve()
@@ -71,6 +74,16 @@ export class Connection {
     return stored
   }
 
+  /** Whether a work system uses the schema natively. Nothing is decided by asking; what is decided is remembered. */
+  async isNative(): Promise<boolean> {
+    if (this.#known === undefined) {
+      const { driver, sql } = await this.ready()
+      const [row] = await driver.query<[Mode]>(sql('mode', MODE))
+      this.#known = row?.[0]
+    }
+    return this.#known === 'native'
+  }
+
   async #storeMode(mode: Mode): Promise<void> {
     const {
       driver: { apart: driver },
@@ -79,7 +92,7 @@ export class Connection {
     await driver.query(
       sql('say_mode', "insert into {schema}.setting values ('mode', $1) on conflict do nothing", [mode]),
     )
-    const [row] = await driver.query<[Mode]>(sql('mode', "select value from {schema}.setting where name = 'mode'"))
+    const [row] = await driver.query<[Mode]>(sql('mode', MODE))
     if (row !== undefined && row[0] !== mode)
       throw new WrongModeError(`The schema ${JSON.stringify(this.schema)}`, 'schema', row[0], mode)
   }

@@ -6,6 +6,7 @@ import type { Attempt } from '../../ports/item.js'
 import type { WorkerRecord } from '../../ports/ledger.js'
 import { MAX_SCANNED, WORKER_FORGOTTEN_MS } from '../../ports/limits.js'
 import type { ItemState } from '../../ports/words.js'
+import { afterPrefix } from '../shared/after-prefix.js'
 import { readNumberCursor } from '../shared/cursor.js'
 import type { Connection } from './connection.js'
 import { count, ITEM_STATE, list } from './query.js'
@@ -27,6 +28,14 @@ export function inspectSchema(connection: Connection): Inspect {
         }),
       )
       return ids.map((id) => found.get(id))
+    },
+    idsStartingWith: async (prefix, limit) => {
+      if (isUnstorable(prefix)) return { ids: [], isComplete: true }
+      const { driver, sql } = await connection.ready()
+      const rows = await driver.query<[string]>(
+        sql('ids_between', IDS_BETWEEN, [prefix, afterPrefix(prefix), limit, connection.now()]),
+      )
+      return { ids: rows.map(([id]) => id), isComplete: true }
     },
     openCounts: async (ids) => {
       const { driver, sql } = await connection.ready()
@@ -172,6 +181,14 @@ const SUMMARIES = withNow(
        where f.id = w.id and f.keep_until > {now})
    ) x`,
   '$2',
+)
+// By the primary keys, which are in the order of bytes.
+const IDS_BETWEEN = withNow(
+  `(select id from {schema}.item where id >= $1 and id < $2 order by id limit $3)
+   union all
+   (select id from {schema}.ended_item where id >= $1 and id < $2 and keep_until > {now} order by id limit $3)
+   order by 1 limit $3`,
+  '$4',
 )
 const OPEN_COUNTS = 'select id, open from {schema}.read_groups($1, $2)'
 // By item_stuck.

@@ -38,6 +38,7 @@ export function inspectOn(context: RedisContext, swept: (removed: number) => voi
       const rows = await inSteps(ids, (some) => context.run('read', [0, ...some]))
       return rows.map((row, i) => (row === null || !isWellFormed(ids[i]!) ? undefined : summaryFrom(row as never)))
     },
+    idsStartingWith: (prefix, limit) => idsStartingWith(context, prefix, limit),
     openCounts: async (ids) => {
       const rows = await inSteps(ids, (some) => context.run('groups-read', [0, ...some]))
       return rows.map((row, i) =>
@@ -100,6 +101,29 @@ export function inspectOn(context: RedisContext, swept: (removed: number) => voi
       )
     },
   }
+}
+
+/** How many ids one call looks at, and how many are looked at for one question: no index is in their order. */
+const IDS_STEP = 5_000
+const MOST_IDS = 1_000_000
+
+async function idsStartingWith(
+  context: RedisContext,
+  prefix: string,
+  limit: number,
+): ReturnType<Inspect['idsStartingWith']> {
+  if (!isWellFormed(prefix)) return { ids: [], isComplete: true }
+  const pattern = `${prefix.replaceAll(/[\\*?[\]]/g, '\\$&')}*`
+  // A hash that grows meanwhile may give an id twice.
+  const ids = new Set<string>()
+  let cursor = '0'
+  for (let seen = 0; seen < MOST_IDS && ids.size < limit; seen += IDS_STEP) {
+    const [next, ...found] = (await context.run('ids', [cursor, pattern, IDS_STEP])) as [string, ...string[]]
+    for (const id of found) ids.add(id)
+    cursor = next
+    if (cursor === '0') break
+  }
+  return { ids: [...ids].slice(0, limit), isComplete: cursor === '0' || ids.size >= limit }
 }
 
 type Cells = readonly (string | number | null)[]

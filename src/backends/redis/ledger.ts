@@ -1,6 +1,7 @@
 import { newToken } from '../../core/ids.js'
 import { isWellFormed, toWellFormed } from '../../core/text/well-formed.js'
 import type { Ledger } from '../../ports/ledger.js'
+import { isOnlyLogged } from '../shared/is-only-logged.js'
 import { claimReplyFrom, claimWords, MAX_LEASES } from './claim.js'
 import { commitBatch } from './commit.js'
 import type { RedisContext } from './context.js'
@@ -20,7 +21,8 @@ export function redisLedger(context: RedisContext, notifier: Notifier): Ledger {
     atomic: true,
     limits: Object.freeze({ maxItemBytes: context.maxItemBytes, maxDelayMs: Number.POSITIVE_INFINITY }),
     async claim(ask) {
-      await opened()
+      // A claim from no queue only asks for the time.
+      if (ask.queues.length > 0) await opened()
       for (const { queue } of ask.queues) notifier.serves(queue)
       const token = newToken()
       const reply = claimReplyFrom(await context.run('claim', claimWords(ask, token)), token, Math.ceil(ask.leaseMs))
@@ -49,7 +51,7 @@ export function redisLedger(context: RedisContext, notifier: Notifier): Ledger {
       await context.run('leave', [worker])
     },
     async commit(batch) {
-      await opened()
+      if (!isOnlyLogged(batch)) await opened()
       return commitBatch(context, swept, batch)
     },
     async read(ids) {

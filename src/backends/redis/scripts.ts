@@ -1,8 +1,9 @@
+import { buildFolder } from '../../core/process/own-module.js'
 import { type Script, scriptFrom } from '../../drivers/redis/index.js'
 
 /** The scripts, each with the files it is put together from. They are read when they are first needed. */
 const FILES = Object.freeze({
-  claim: ['head', 'notify', 'records', 'groups', 'gates', 'retention', 'messages', 'claim'],
+  claim: ['head', 'notify', 'records', 'groups', 'gates', 'retention', 'messages', 'dead-letters', 'claim'],
   commit: ['head', 'notify', 'records', 'groups', 'gates', 'retention', 'commit'],
   lease: ['head', 'notify', 'records', 'lease'],
   leave: ['head', 'leave'],
@@ -17,17 +18,18 @@ const FILES = Object.freeze({
   failures: ['head', 'notify', 'records', 'failures'],
   'stuck-items': ['head', 'notify', 'records', 'groups', 'gates', 'view', 'stuck-items'],
   facts: ['head', 'facts'],
+  ids: ['head', 'ids'],
   mode: ['head', 'mode'],
   push: ['head', 'notify', 'messages', 'push'],
   pop: ['head', 'notify', 'messages', 'pop'],
   'settle-messages': ['head', 'notify', 'messages', 'settle-messages'],
-  sink: ['head', 'sink'],
+  sink: ['head', 'notify', 'messages', 'dead-letters', 'sink'],
   store: ['head', 'store'],
 })
 
 export type ScriptName = keyof typeof FILES
 
-const FOLDER = new URL('./lua/', import.meta.url)
+const FOLDER = new URL('backends/redis/lua/', buildFolder)
 const made = new Map<ScriptName, Script>()
 
 export function script(name: ScriptName): Script {

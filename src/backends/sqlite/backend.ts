@@ -15,7 +15,7 @@ import { type Clock, clockFrom, isClock, type Random, systemClock } from '../../
 import type { At } from '../../core/time/time.js'
 import { SqliteConnection } from '../../drivers/sqlite/connection.js'
 import { ownPorts } from '../../ports/find-ledger.js'
-import type { Backend, PubSub, Queue } from '../../ports/ports.js'
+import type { Backend, BackendLocation, PubSub, Queue } from '../../ports/ports.js'
 import { BeforeClose } from '../shared/before-close.js'
 import { withHidden } from '../shared/hidden.js'
 import { ModeMark, type SqliteContext } from './context.js'
@@ -70,6 +70,8 @@ export interface SqliteBackend extends Backend {
   readonly queue: SqliteQueue
   readonly store: SqliteStore
   named(queue: string): SqliteQueue
+  /** Opens the file and makes or migrates its tables now, instead of with the first call: before a transaction of yours needs them. */
+  migrate(): Promise<void>
   /** How much this process has removed because its time was over. */
   removed(): Removed
   /** Writes what was handed in before, enqueues included, then lets go of the file. */
@@ -158,9 +160,17 @@ export function sqliteBackend(options: SqliteBackendOptions): SqliteBackend {
     closing ??= end()
     return closing
   }
+  const migrate = (): Promise<void> => connection.read(() => undefined)
   return withHidden(
     { queue, pubsub, store },
-    { named, close, removed: () => sweeper.removed, [Symbol.asyncDispose]: close },
+    {
+      named,
+      migrate,
+      close,
+      location: (): BackendLocation => ({ kind: 'sqlite', file }),
+      removed: () => sweeper.removed,
+      [Symbol.asyncDispose]: close,
+    },
   )
 }
 

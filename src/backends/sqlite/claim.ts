@@ -2,6 +2,7 @@ import type { At, Ms } from '../../core/time/time.js'
 import { readEnvelope } from '../../ports/envelope.js'
 import type { ClaimedItem, Envelope } from '../../ports/item.js'
 import type { ClaimReply, ClaimRequest } from '../../ports/ledger.js'
+import { NOT_AN_ENVELOPE } from '../../ports/pushed-natively.js'
 import { expiredShare } from '../shared/expired-share.js'
 import type { Notifications } from '../shared/notifications.js'
 import { RoomsLeft, typesWithRoom } from '../shared/rooms-left.js'
@@ -205,11 +206,14 @@ function adoptBodies({ sql, now, leases, notifications, unreadable }: Round, que
     groups,
     gates: new GateTable(sql, now, notifications),
   }
-  for (const [seq, body, dueAt] of bodies) {
+  for (const [seq, body, dueAt, id] of bodies) {
     sql.deleteMessage.run(seq)
     const item = readEnvelope(body)
-    if (item === undefined) unreadable.push({ queue, body })
-    else if (sql.itemRow.get(item.id) === undefined)
+    if (item === undefined) {
+      unreadable.push({ queue, body })
+      // Its sender was told that it is accepted: it is kept where people look.
+      sql.deadLetter.run(queue, body, NOT_AN_ENVELOPE, now, id, null)
+    } else if (sql.itemRow.get(item.id) === undefined)
       // It is not counted into its group: its sender did that, or there is no group.
       enqueueAll(context, [{ do: 'enqueue', item, queue, delayMs: Math.max(0, dueAt - now) }], new Map(), [])
   }

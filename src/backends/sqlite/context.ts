@@ -54,4 +54,9 @@ export class ModeMark {
     if (is !== mode) throw new WrongModeError(`The file ${this.#file}`, 'prefix', is, mode)
     this.#known = mode
   }
+
+  /** Whether a work system uses the tables natively. Nothing is decided by asking. */
+  isNative(sql: Statements): boolean {
+    return (this.#known ?? sql.mode.get()?.[0]) === 'native'
+  }
 }

@@ -63,7 +63,7 @@ function prepared(db: SqliteDatabase, tables: Tables): Statements {
     return prepareStatements(db, tables)
   } catch (cause) {
     throw badTransaction(
-      'its file has no tables of this backend yet: enqueue something without `tx` first, or start a system on it',
+      'its file has no tables of this backend yet: await backend.migrate() before the first transaction',
       cause,
     )
   }

@@ -1,6 +1,7 @@
 import { readEndless } from '../../core/codec/infinite-json.js'
 import type { FailureClass } from '../../core/failure/failure.js'
 import { listedError } from '../../core/text/error-text.js'
+import { isWellFormed } from '../../core/text/well-formed.js'
 import type { At, Ms } from '../../core/time/time.js'
 import type { SqliteConnection } from '../../drivers/sqlite/connection.js'
 import { gateVerdict } from '../../ports/gate.js'
@@ -9,6 +10,7 @@ import type { Attempt } from '../../ports/item.js'
 import type { WorkerSettings } from '../../ports/ledger.js'
 import { MAX_SCANNED, WORKER_FORGOTTEN_MS } from '../../ports/limits.js'
 import { ITEM_STATES, type ItemState } from '../../ports/words.js'
+import { afterPrefix } from '../shared/after-prefix.js'
 import { readNumberCursor } from '../shared/cursor.js'
 import { matchesQuery, narrowestIndex } from '../shared/item-query.js'
 import { countOf } from './count.js'
@@ -51,6 +53,13 @@ export function inspectOn(connection: SqliteConnection<Statements>, leases: Leas
           return row === undefined ? undefined : summaryOf(row, now, leaseEnd)
         })
       }),
+    async idsStartingWith(prefix, limit) {
+      if (!isWellFormed(prefix)) return { ids: [], isComplete: true }
+      const rows = await connection.readTogether((sql, now) =>
+        sql.idsBetween.all(prefix, afterPrefix(prefix), now, limit),
+      )
+      return { ids: rows.map(([id]) => id), isComplete: true }
+    },
     openCounts: (ids) =>
       connection.readTogether((sql, now) =>
         ids.map((id) => (sql.openOfGroup.get(id, now) ?? sql.openOfSingle.get(id, now))?.[0]),

@@ -1,6 +1,7 @@
 import { newToken } from '../../core/ids.js'
 import type { Ms } from '../../core/time/time.js'
 import type { Ledger } from '../../ports/ledger.js'
+import { isOnlyLogged } from '../shared/is-only-logged.js'
 import { claimReady } from './claim.js'
 import { commitBatch } from './commit.js'
 import { type SqliteContext, writeAndNotify } from './context.js'
@@ -35,7 +36,7 @@ export function sqliteLedger(context: SqliteContext, enlist: Enlist): Ledger {
     commit: async (batch) => {
       if (batch.length === 0) return []
       return writeAndNotify(context, (sql, now, notifications) => {
-        mode.check(sql, 'native')
+        if (!isOnlyLogged(batch)) mode.check(sql, 'native')
         return commitBatch(sql, batch, now, leases, maxItemBytes, notifications)
       })
     },

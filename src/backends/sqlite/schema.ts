@@ -193,7 +193,11 @@ create table ${t.message} (
   dedupe_key  text,
   delivery    integer not null default 1,
   token       text,
-  lease_until real
+  lease_until real,
+  id          text    not null,
+  starts      integer not null default 0, -- deliveries that began to run
+  is_started  integer not null default 0, -- so did this one
+  note        text                        -- what its consumer keeps with it
 ) strict;
 create index ${t.named('message_ready')} on ${t.message} (queue, priority desc, due_at, seq) where token is null;
 create index ${t.named('message_leased')} on ${t.message} (queue, lease_until) where token is not null;
@@ -205,8 +209,13 @@ create table ${t.dead_letter} (
   queue text not null,
   body  text not null,
   error text not null,
-  at    real not null
+  at    real not null,
+  id    text not null,
+  detail text
 ) strict;
+create unique index ${t.named('dead_letter_id')} on ${t.dead_letter} (id, queue);
+-- In the order of arrival: the number of the row is the end of every index.
+create index ${t.named('dead_letter_listed')} on ${t.dead_letter} (queue);
 
 create table ${t.setting} (name text primary key, value text not null) strict, without rowid;
 

@@ -91,7 +91,14 @@ export type AttemptRow = readonly [
 ]
 
 /** A row of `message` as a pop hands it out. */
-export type MessageRow = readonly [seq: number, body: string, delivery: number]
+export type MessageRow = readonly [
+  seq: number,
+  body: string,
+  delivery: number,
+  id: string,
+  starts: number,
+  note: string | null,
+]
 
 export type Statements = ReturnType<typeof prepareStatements>
 
@@ -352,6 +359,9 @@ export const statementTexts = (t: Tables) => ({
   view: `select ${VIEW} from ${t.item} where id = ?`,
   input: `select input, keep_until from ${t.item} where id = ?`,
   summary: `select ${SUMMARY} from ${t.item} where id = ?`,
+  /** By the index of the ids. */
+  idsBetween: `
+    select id from ${t.item} where id >= ? and id < ? and (keep_until is null or keep_until > ?) order by id limit +?`,
   summaryBySeq: `select ${SUMMARY} from ${t.item} where seq = ?`,
   /** By item_listed, one type of a queue after the other. (queue, type) > (?, ?) would walk over every item of the queue. */
   nextType: `
@@ -444,23 +454,29 @@ export const statementTexts = (t: Tables) => ({
 
   // ── the plain queue port ──
   push: `
-    insert into ${t.message} (queue, body, priority, due_at, dedupe_key) values (?, ?, ?, ?, ?) on conflict do nothing`,
+    insert into ${t.message} (queue, body, priority, due_at, dedupe_key, id) values (?, ?, ?, ?, ?, ?) on conflict do nothing`,
   /** By message_leased. What was handed out was due, and stays so if the time of day has been set back since; so with `fail`. */
   reclaimMessages: `
     update ${t.message} set token = null, lease_until = null, delivery = delivery + 1, due_at = min(due_at, ?)
     where seq in (select seq from ${t.message} where queue = ? and token is not null and lease_until <= ? limit +?)`,
   /** By message_ready. */
   readyMessages: `
-    select seq, body, delivery from ${t.message} where queue = ? and token is null and due_at <= ?
+    select seq, body, delivery, id, starts, note from ${t.message} where queue = ? and token is null and due_at <= ?
     order by priority desc, due_at, seq limit +?`,
-  leaseMessage: `update ${t.message} set token = ?, lease_until = ? where seq = ?`,
-  /** By message_token, as the next two. */
+  leaseMessage: `update ${t.message} set token = ?, lease_until = ?, is_started = 0 where seq = ?`,
+  /** By message_token, as the next three. */
+  start: `update ${t.message} set starts = starts + 1 - is_started, is_started = 1 where token = ? and queue = ?`,
   heartbeat: `update ${t.message} set lease_until = ? where token = ? and queue = ?`,
   ack: `delete from ${t.message} where token = ? and queue = ?`,
   fail: `
-    update ${t.message} set token = null, lease_until = null, delivery = delivery + 1, due_at = coalesce(?, min(due_at, ?))
+    update ${t.message} set token = null, lease_until = null, delivery = delivery + 1, due_at = coalesce(?, min(due_at, ?)),
+      note = coalesce(?, note)
     where token = ? and queue = ?`,
-  deadLetter: `insert into ${t.dead_letter} (queue, body, error, at) values (?, ?, ?, ?)`,
+  /** One with the same id is replaced, and comes to the end of the list. */
+  deadLetter: `insert or replace into ${t.dead_letter} (queue, body, error, at, id, detail) values (?, ?, ?, ?, ?, ?)`,
+  letters: `select seq, id, body, error, at, detail from ${t.dead_letter} where queue = ? and seq > ? order by seq limit +?`,
+  countLetters: `select count(*) from ${t.dead_letter} where queue = ?`,
+  dropLetter: `delete from ${t.dead_letter} where queue = ? and id = ? and seq = ?`,
   deadLetters: `select body, error, at from ${t.dead_letter} where queue = ? order by seq`,
   size: `
     select (select count(*) from ${t.message} where queue = ? and token is null)
@@ -468,7 +484,7 @@ export const statementTexts = (t: Tables) => ({
          + (select count(*) from ${t.item} where queue = ? and state in (0, 1, 2, 3, 4))`,
   /** By message_ready: bodies that are to become items. */
   foreignBodies: `
-    select seq, body, due_at from ${t.message} where queue = ? and token is null order by priority desc, due_at, seq limit +?`,
+    select seq, body, due_at, id from ${t.message} where queue = ? and token is null order by priority desc, due_at, seq limit +?`,
   deleteMessage: `delete from ${t.message} where seq = ?`,
 
   // ── settings of the whole file ──
@@ -550,6 +566,7 @@ interface Rows {
   notifications: readonly [seq: number, kind: string, name: string, body: string]
   view: ViewRow
   summary: ViewRow
+  idsBetween: readonly [string]
   summaryBySeq: ViewRow
   openOfGroup: readonly [number]
   openOfSingle: readonly [number]
@@ -586,7 +603,9 @@ interface Rows {
   readyMessages: MessageRow
   deadLetters: readonly [body: string, error: string, at: number]
   size: readonly [number]
-  foreignBodies: readonly [seq: number, body: string, dueAt: number]
+  letters: readonly [seq: number, id: string, body: string, error: string, at: number, detail: string | null]
+  countLetters: readonly [number]
+  foreignBodies: readonly [seq: number, body: string, dueAt: number, id: string]
   mode: readonly [string]
   boot: readonly [string]
   get: readonly [value: string, keepUntil: number | null]

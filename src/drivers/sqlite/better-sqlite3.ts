@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import { MillraceError } from '../../core/error.js'
+import { requireModule } from '../../core/process/own-module.js'
 import type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.js'
 
 /** As much of better-sqlite3 as is used, so that no types of it are needed to use ours. */
@@ -19,28 +19,29 @@ export interface BetterSqlite3 {
 }
 interface Options {
   readonly timeout: number
+  readonly readonly?: boolean
   readonly verbose?: (sql?: unknown) => void
 }
-type Constructor = new (file: string, options: Options) => BetterSqlite3
+/** Bytes: a database in memory that begins as these. */
+type Constructor = new (file: string | Buffer, options: Options) => BetterSqlite3
 
 let loaded: Constructor | undefined
 
 /** Loads the library, and throws if it is not there or does not run here. Found once, it is not looked for again. */
 export function loadBetterSqlite3(): void {
   if (loaded !== undefined) return
-  const require = createRequire(import.meta.url)
-  const { version } = require('better-sqlite3/package.json') as { readonly version: string }
+  const { version } = requireModule('better-sqlite3/package.json') as { readonly version: string }
   const [major, node] = [version, process.versions.node].map((text) => Number.parseInt(text, 10))
   // It would end the process with a segmentation fault: nothing could report it then.
   if (major !== undefined && node !== undefined && major >= 13 && node < 22)
     throw new MillraceError('DRIVER_MISSING', `better-sqlite3 ${version} does not run on Node ${process.version}`)
-  const found = require('better-sqlite3') as Constructor
+  const found = requireModule('better-sqlite3') as Constructor
   // The native part is only loaded with the first database.
   new found(':memory:', { timeout: 0 }).close()
   loaded = found
 }
 
-export function openBetterSqlite3(file: string, options: Options): SqliteDatabase {
+export function openBetterSqlite3(file: string | Buffer, options: Options): SqliteDatabase {
   if (loaded === undefined) loadBetterSqlite3()
   return overBetterSqlite3(new loaded!(file, options))
 }

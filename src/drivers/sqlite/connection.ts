@@ -4,7 +4,7 @@ import { keepAlive } from '../../core/time/keep-alive.js'
 import type { At, Ms } from '../../core/time/time.js'
 import { ChangeWatch } from './change-watch.js'
 import { inReadTransaction, inWriteTransaction, type SqliteDatabase } from './database.js'
-import { isBusy, SqliteBusyError, SqliteClosedError } from './errors.js'
+import { isBusy, isReadOnly, SqliteBusyError, SqliteClosedError, SqliteReadOnlyError } from './errors.js'
 import { openSqlite } from './open.js'
 import { migrate, type SchemaPlan } from './schema.js'
 
@@ -201,7 +201,7 @@ export class SqliteConnection<S> {
       })
     } catch (error) {
       // A job may throw anything, but not nothing.
-      return error ?? new Error('A job threw nothing at all.')
+      return this.#explained(error) ?? new Error('A job threw nothing at all.')
     }
     for (const [i, { resolve }] of jobs.entries()) resolve(results[i])
     return undefined
@@ -237,8 +237,12 @@ export class SqliteConnection<S> {
       return { db, sql: statements(db), version: () => version.get()?.[0] ?? 0 }
     } catch (error) {
       db.close()
-      throw error
+      throw this.#explained(error)
     }
+  }
+
+  #explained(error: unknown): unknown {
+    return isReadOnly(error) ? new SqliteReadOnlyError(this.file, error) : error
   }
 
   async #tryUntilFree<T>(run: () => T): Promise<T> {

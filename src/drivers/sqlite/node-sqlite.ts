@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module'
+import { requireModule } from '../../core/process/own-module.js'
 import type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.js'
 
 /** As much of Node's own module as is used: the types of Node 20 do not know it. */
@@ -22,7 +22,7 @@ let loaded: Constructor | undefined
 
 /** Loads Node's own SQLite, and throws where there is none. */
 export function loadNodeSqlite(): void {
-  loaded ??= (createRequire(import.meta.url)('node:sqlite') as { readonly DatabaseSync: Constructor }).DatabaseSync
+  loaded ??= (requireModule('node:sqlite') as { readonly DatabaseSync: Constructor }).DatabaseSync
 }
 
 export function openNodeSqlite(file: string): SqliteDatabase {

@@ -4,7 +4,9 @@ import type { Ms } from '../../core/time/time.js'
 import { isBetterSqlite3, loadBetterSqlite3, openBetterSqlite3, overBetterSqlite3 } from './better-sqlite3.js'
 import type { SqliteDatabase } from './database.js'
 import { isBusy, SqliteMissingError, SqliteOpenError } from './errors.js'
+import { readHeader } from './header.js'
 import { isNodeSqlite, loadNodeSqlite, openNodeSqlite, overNodeSqlite } from './node-sqlite.js'
+import { cannotKeepLog, openUnchanging } from './unchanging.js'
 
 export interface OpenSqliteOptions {
   /** How long SQLite itself waits for a lock, with the event loop blocked. */
@@ -23,9 +25,12 @@ const CACHE_KIB = 65_536
 /** The log is cut back to this once it has been larger. */
 const WAL_LIMIT = 67_108_864
 
-/** Opens a file in WAL mode. Throws `SQLITE_BUSY` if another process is just changing its mode: try again. */
+/**
+ * Opens a file in WAL mode. Throws `SQLITE_BUSY` if another process is just changing its mode: try again. What may only be read is
+ * opened for reading: every write then fails with SQLite's `SQLITE_READONLY`.
+ */
 export function openSqlite(file: string, options: OpenSqliteOptions): SqliteDatabase {
-  const open = chooseDriver(options)
+  const { driver, open } = chooseDriver(options)
   let db: SqliteDatabase | undefined
   try {
     createPrivately(file)
@@ -38,7 +43,19 @@ export function openSqlite(file: string, options: OpenSqliteOptions): SqliteData
     return db
   } catch (error) {
     db?.close()
-    throw isBusy(error) ? error : new SqliteOpenError(file, error)
+    if (isBusy(error)) throw error
+    if (!cannotKeepLog(error) || !isReadableLog(file)) throw new SqliteOpenError(file, error)
+    return openUnchanging(file, driver, error)
+  }
+}
+
+/** Whether it is a database in WAL mode that this process may read. */
+function isReadableLog(file: string): boolean {
+  try {
+    const { isSqlite, isWal } = readHeader(file)
+    return isSqlite && isWal
+  } catch {
+    return false
   }
 }
 
@@ -62,14 +79,19 @@ export function overSqlite(connection: unknown): SqliteDatabase | undefined {
   return isNodeSqlite(connection) ? overNodeSqlite(connection) : undefined
 }
 
-function chooseDriver({ driver, busyMs, onStatement }: OpenSqliteOptions): (file: string) => SqliteDatabase {
+interface Driver {
+  readonly driver: SqliteDatabase['driver']
+  readonly open: (file: string) => SqliteDatabase
+}
+
+function chooseDriver({ driver, busyMs, onStatement }: OpenSqliteOptions): Driver {
   const reasons: string[] = []
   let cause: unknown
   if (driver !== 'node:sqlite') {
     try {
       loadBetterSqlite3()
       const verbose = onStatement && { verbose: (sql?: unknown) => onStatement(String(sql)) }
-      return (file) => openBetterSqlite3(file, { timeout: busyMs, ...verbose })
+      return { driver: 'better-sqlite3', open: (file) => openBetterSqlite3(file, { timeout: busyMs, ...verbose }) }
     } catch (error) {
       cause = error
       reasons.push(`better-sqlite3 does not load (${firstLine(error)})`)
@@ -78,7 +100,7 @@ function chooseDriver({ driver, busyMs, onStatement }: OpenSqliteOptions): (file
   if (driver !== 'better-sqlite3') {
     try {
       loadNodeSqlite()
-      return openNodeSqlite
+      return { driver: 'node:sqlite', open: openNodeSqlite }
     } catch (error) {
       cause ??= error
       reasons.push(`Node ${process.version} has no node:sqlite`)

@@ -1,13 +1,11 @@
-import type { GroupCommit } from '../../core/group-commit.js'
+import type { Answer, GroupCommit } from '../../core/group-commit.js'
 import type { Clock } from '../../core/time/clock.js'
-import type { LazySignal } from '../../core/time/lazy-signal.js'
-import type { At, MaybePromise, Ms } from '../../core/time/time.js'
+import { type At, isPromise, type MaybePromise, type Ms } from '../../core/time/time.js'
 import { unreachable } from '../../core/unreachable.js'
-import type { ClaimedItem } from '../../ports/item.js'
+import type { ClaimedItem, EnvelopeHead } from '../../ports/item.js'
 import type { ClaimReply, LeaseStatus, Ledger, Room, WorkerRecord } from '../../ports/ledger.js'
 import type { CommitResult, GroupValue, Settlement } from '../../ports/settlement.js'
-import type { Delivery } from '../loop/delivery.js'
-import type { Feed, Pulled } from '../loop/feed.js'
+import type { Feed, Pulled, SettleTry } from '../loop/feed.js'
 import { QueueRotation, type Share } from './queue-rotation.js'
 
 /**
@@ -90,7 +88,7 @@ export function ledgerFeed<R extends PendingSettlement = PendingSettlement>(
       }
       return { items: [], more }
     },
-    settle: (delivery, settling, timeout) => settle(o, delivery, settling, timeout),
+    settle: ({ item }, settling, by) => new Sending(o, item.envelope, settling, by).send(),
     async release(deliveries, delayMs): Promise<void> {
       const results = await o.outcomes.addMany(
         deliveries.map(({ item }) => ({
@@ -134,62 +132,96 @@ export function ledgerFeed<R extends PendingSettlement = PendingSettlement>(
   }
 }
 
-async function settle(
-  o: LedgerFeedOptions,
-  delivery: Delivery<ClaimedItem>,
-  settling: PendingSettlement,
-  timeout: LazySignal,
-): Promise<'settled' | 'lost'> {
-  for (let wasRefused = false; ; ) {
-    const preparing = settling.prepare?.()
-    if (preparing instanceof Promise) {
-      await preparing
-      // Its time was up while it waited: by now another try may be in flight.
-      if (timeout.aborted) {
-        settling.answered?.(undefined)
-        throw timeout.reason
-      }
+/** One try to settle, until the ledger has given its last word. It is what travels, and what waits for the answer. */
+class Sending implements Outgoing, Answer<CommitResult> {
+  readonly type: string
+  settlement: Settlement
+  readonly #o: LedgerFeedOptions
+  readonly #id: string
+  readonly #settling: PendingSettlement
+  readonly #by: SettleTry
+  #wasRefused = false
+
+  constructor(o: LedgerFeedOptions, { id, type }: EnvelopeHead, settling: PendingSettlement, by: SettleTry) {
+    this.type = type
+    this.settlement = settling.settlement
+    this.#o = o
+    this.#id = id
+    this.#settling = settling
+    this.#by = by
+  }
+
+  send(): void {
+    const preparing = this.#settling.prepare?.()
+    if (preparing === undefined || !isPromise(preparing)) this.#add()
+    else {
+      preparing.then(
+        () => {
+          if (!this.#isTimeUp()) this.#add()
+          else this.#settling.answered?.(undefined)
+        },
+        (error: unknown) => this.#by.failed(error),
+      )
     }
-    const result = await sent(o, delivery.item.envelope.type, settling)
-    settling.result = result
+  }
+
+  resolve(result: CommitResult): void {
+    try {
+      this.#settling.answered?.(result)
+      this.#settling.result = result
+      this.#answered(result)
+    } catch (error) {
+      this.#by.failed(error)
+    }
+  }
+
+  reject(error: unknown): void {
+    this.#settling.answered?.(undefined)
+    this.#by.failed(error)
+  }
+
+  #add(): void {
+    this.settlement = this.#settling.settlement
+    this.#o.outcomes.addFor(this, this)
+  }
+
+  #answered(result: CommitResult): void {
+    const settling = this.#settling
     switch (result.kind) {
       case 'applied':
       case 'repeated':
-        return 'settled'
+        this.#by.answered('settled')
+        return
       case 'stale':
-        return 'lost'
+        this.#by.answered('lost')
+        return
       case 'conflict':
         if (settling.refold === undefined) throw new TypeError(`nothing to fold again on group ${result.groupId}`)
-        settling.settlement = settling.refold(result.now)
-        break
+        this.#again(settling.refold(result.now))
+        return
       case 'refused':
         // The replacement of a refused settlement is refused, too: nothing else can be tried.
-        if (settling.refused === undefined || wasRefused) {
-          throw new TypeError(`${delivery.item.envelope.id}: ${result.message}`)
-        }
-        wasRefused = true
-        settling.settlement = settling.refused(result)
-        break
+        if (settling.refused === undefined || this.#wasRefused) throw new TypeError(`${this.#id}: ${result.message}`)
+        this.#wasRefused = true
+        this.#again(settling.refused(result))
+        return
       case 'failed':
         throw result.error
       default:
-        return unreachable(result)
+        unreachable(result)
     }
-    // Its time is up, and by now another try is in flight: two together would only conflict with each other.
-    if (timeout.aborted) throw timeout.reason
   }
-}
 
-async function sent(o: LedgerFeedOptions, type: string, settling: PendingSettlement): Promise<CommitResult> {
-  const { settlement } = settling
-  if (settling.answered === undefined) return o.outcomes.add({ type, settlement })
-  try {
-    const result = await o.outcomes.add({ type, settlement })
-    settling.answered(result)
-    return result
-  } catch (error) {
-    settling.answered(undefined)
-    throw error
+  #again(settlement: Settlement): void {
+    this.#settling.settlement = settlement
+    if (!this.#isTimeUp()) this.send()
+  }
+
+  /** By now another try may be in flight: two together would only conflict with each other. */
+  #isTimeUp(): boolean {
+    if (!this.#by.aborted) return false
+    this.#by.failed(this.#by.reason)
+    return true
   }
 }
 

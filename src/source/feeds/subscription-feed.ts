@@ -5,7 +5,7 @@ import type { LeaseStatus } from '../../ports/ledger.js'
 import { hasCode, isAlreadySettled } from '../errors.js'
 import type { Subscription } from '../inlets/subscription.js'
 import type { Delivery } from '../loop/delivery.js'
-import type { Feed, Pulled } from '../loop/feed.js'
+import type { Feed, Pulled, SettleTry } from '../loop/feed.js'
 import type { Message } from '../message/message.js'
 
 /** A subscription as the loop's feed. The loop neither opens nor closes it. */
@@ -14,22 +14,30 @@ export function feedOf(sub: Subscription, options: { readonly heartbeat: boolean
   const releaser = sub.capability('releaser')
   const extender = options.heartbeat ? sub.capability('leaseExtender') : undefined
 
+  const starter = sub.capability('starter')
+
   return {
+    ...(starter === undefined
+      ? {}
+      : {
+          begin: (deliveries: readonly Delivery<Message>[]) =>
+            starter.start(deliveries.map((delivery) => delivery.item)),
+        }),
     async pull(max: number, signal: AbortSignal): Promise<Pulled<Message>> {
       // A subscription waits inside `next`, so that there is always another look to take.
       if (batched !== undefined) return { items: await batched.nextBatch(max, { signal }), more: true }
       return { items: [await sub.next({ signal })], more: true }
     },
-    async settle(delivery: Delivery<Message>, result: Result, timeout: LazySignal): Promise<'settled' | 'lost'> {
-      try {
-        await sub.settle(delivery.item, result, timeout)
-        return 'settled'
-      } catch (error) {
-        if (hasCode(error, 'LEASE_LOST')) return 'lost'
-        // An earlier try that went unanswered got through after all.
-        if (delivery.settleTries > 1 && isAlreadySettled(error)) return 'settled'
-        throw error
-      }
+    settle(delivery: Delivery<Message>, result: Result, by: SettleTry): void {
+      sub.settle(delivery.item, result, by).then(
+        () => by.answered('settled'),
+        (error: unknown) => {
+          if (hasCode(error, 'LEASE_LOST')) by.answered('lost')
+          // An earlier try that went unanswered got through after all.
+          else if (delivery.settleTries > 1 && isAlreadySettled(error)) by.answered('settled')
+          else by.failed(error)
+        },
+      )
     },
     async release(deliveries: readonly Delivery<Message>[], delayMs?: Ms): Promise<void> {
       // One that had started counts as an attempt: a handler that never ends must reach the limit of deliveries.

@@ -10,7 +10,7 @@ import { overrideOf } from '../message/decoded.js'
 import type { Message } from '../message/message.js'
 import type { BatchEntry, BatchHandler, BatchStep } from '../middleware/handler.js'
 import { checked, resultOfError } from '../middleware/handler-result.js'
-import { type TimeLimit, withinTime } from './handler-timeout.js'
+import { overrunsOf, type TimeLimit, withinTime } from './handler-timeout.js'
 import { attemptOf, contextOf, extendLease, type HopperContext, inSpan, prepare, settleable } from './prepare.js'
 import { endBatchSpan } from './telemetry.js'
 
@@ -89,7 +89,7 @@ function limited(hopper: HopperContext, handler: BatchHandler, timeoutMs: number
       clock: hopper.o.loop.clock,
       timeoutMs,
       timedOut: (error) => messages.map(() => nak(error)),
-      late: hopper.telemetry.count.lateResults,
+      ...overrunsOf(hopper, { subject: messages[0]?.subject, messages: messages.length }),
     }
     return withinTime(limit, ctx, (timed) => handler(timed, messages))
   }

@@ -9,7 +9,7 @@ import type { Message } from '../message/message.js'
 import { chainWith } from '../middleware/chain.js'
 import type { Handler } from '../middleware/handler.js'
 import { checked, resultOfError } from '../middleware/handler-result.js'
-import { type TimeLimit, withinTime } from './handler-timeout.js'
+import { overrunsOf, type TimeLimit, withinTime } from './handler-timeout.js'
 import { attemptOf, contextOf, type HopperContext, inSpan, prepare, settleable } from './prepare.js'
 import { endSpan } from './telemetry.js'
 
@@ -97,13 +97,15 @@ function safely({ o, telemetry }: HopperContext, handler: Handler): Handler {
 }
 
 function limited(hopper: HopperContext, handler: Handler, timeoutMs: Ms): Handler {
-  const limit: TimeLimit<Result> = {
-    clock: hopper.o.loop.clock,
-    timeoutMs,
-    timedOut: nak,
-    late: hopper.telemetry.count.lateResults,
+  return (ctx, message) => {
+    const limit: TimeLimit<Result> = {
+      clock: hopper.o.loop.clock,
+      timeoutMs,
+      timedOut: nak,
+      ...overrunsOf(hopper, { subject: message.subject, cursor: message.cursor.toString() }),
+    }
+    return withinTime(limit, ctx, (timed) => handler(timed, message))
   }
-  return (ctx, message) => withinTime(limit, ctx, (timed) => handler(timed, message))
 }
 
 /** Sleeps, unless one of the signals aborts: then it wakes immediately and answers false. */

@@ -65,8 +65,14 @@ export interface HopperOptions {
   readonly lagIntervalMs?: Ms
   /** For `runBatch`: messages per call, and how long the first may wait for the rest (0: until the batch is full). */
   readonly batch?: { readonly size: number; readonly maxWaitMs?: Ms }
-  /** The signal of a handler that takes longer aborts, and its message is delivered again. Default: no limit. */
+  /** The signal of a handler that takes longer aborts, and its message is delivered again once it has ended. Default: no limit. */
   readonly handlerTimeoutMs?: Ms
+  /**
+   * How long the lane of a handler that outlives `handlerTimeoutMs` and ignores its signal stays taken, waiting for its end.
+   * Beyond it the lane goes on, and the order of that lane is given up: it is logged and counted in
+   * `source.overruns_abandoned`. Default 60 000.
+   */
+  readonly maxOverrunMs?: Ms
 }
 
 /** The options with nothing left open. */
@@ -89,5 +95,6 @@ export interface ResolvedHopperOptions {
   readonly lagIntervalMs: Ms
   readonly batch: { readonly size: number; readonly maxWaitMs: Ms }
   readonly handlerTimeoutMs: Ms | undefined
+  readonly maxOverrunMs: Ms
   readonly loop: LoopOptions
 }

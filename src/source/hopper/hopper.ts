@@ -16,7 +16,7 @@ import { lanesFor } from './hopper-lanes.js'
 import { observerOf } from './hopper-observer.js'
 import type { HopperOptions, ResolvedHopperOptions } from './hopper-options.js'
 import { type HopperContext, hopperContext } from './prepare.js'
-import { checkBatchable, resolveHopperOptions } from './resolve-hopper-options.js'
+import { checkBatchable, checkIdentity, resolveHopperOptions } from './resolve-hopper-options.js'
 import { noCounts, type RunSummary, summaryOf } from './run-summary.js'
 import { sampleLag } from './sample-lag.js'
 import { type SourceTelemetry, sourceTelemetry } from './telemetry.js'
@@ -152,6 +152,7 @@ export class Hopper {
     signal: AbortSignal | undefined,
   ): Promise<LoopSummary> {
     const o = this.#o
+    checkIdentity(o.middleware, sub)
     // A partition that goes to another consumer takes its messages along, once those that run are settled.
     sub.capability('consumerGroups')?.onRevoked((partitionKeys) => {
       const revoked = new Set(partitionKeys)

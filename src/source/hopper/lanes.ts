@@ -164,7 +164,9 @@ export class Lanes<D> implements Admission<D> {
       this.#unstall()
     }
     // `attach` comes before the first offer, and `#consider` saw at least one delivery.
-    this.#carry!(taken as unknown as Deliveries<D>).then(done, done)
+    const settled = new Promise<void>((resolve) => this.#carry!(taken as unknown as Deliveries<D>, undefined, resolve))
+    // Later, also where it was settled immediately: a row of lanes that start each other is no recursion.
+    void settled.then(done)
   }
 
   #settled(lane: Lane<D>, deliveries: readonly Delivery<D>[]): void {

@@ -12,6 +12,7 @@ import {
 import { doublingDelay } from '../../core/retry/backoff.js'
 import { type Clock, systemClock } from '../../core/time/clock.js'
 import { CodecRegistry } from '../codecs/codec-registry.js'
+import type { Subscription } from '../inlets/subscription.js'
 import type { LoopOptions } from '../loop/loop-options.js'
 import type { Message } from '../message/message.js'
 import { checkOrder } from '../middleware/chain.js'
@@ -45,6 +46,7 @@ const NAMES = [
   'lagIntervalMs',
   'batch',
   'handlerTimeoutMs',
+  'maxOverrunMs',
 ] as const satisfies readonly (keyof HopperOptions)[]
 
 export function resolveHopperOptions(options: HopperOptions | undefined): ResolvedHopperOptions {
@@ -97,6 +99,7 @@ export function resolveHopperOptions(options: HopperOptions | undefined): Resolv
       given.handlerTimeoutMs === undefined
         ? undefined
         : numberOption('hopper.handlerTimeoutMs', given.handlerTimeoutMs, { above: 0 }),
+    maxOverrunMs: numberOption('hopper.maxOverrunMs', given.maxOverrunMs, { min: 0, default: 60_000 }),
     loop: resolveLoop(given, name, clock),
   })
 }
@@ -215,6 +218,19 @@ function checkCap(mw: Middleware, maxDeliveries: number): void {
     'retry.maxAttempts',
     `at most hopper.maxDeliveries (${maxDeliveries}), or the delivery limit ends a message before retry does`,
     mw.maxAttempts,
+  )
+}
+
+/** Two messages under one key would be one: the second would never run. */
+export function checkIdentity(middleware: readonly Middleware[], sub: Subscription): void {
+  const needy = middleware.find((mw) => mw.needsIdentity === true)
+  if (needy === undefined || sub.capability('identity') !== undefined) return
+  throw new OptionError(
+    `${needy.kind ?? needy.name}.keyOf`,
+    'given for this subscription: its messages have no identity of their own that survives a redelivery and a restart, so the ' +
+      'default key would take new messages for old ones. Return a key that the producer gave, such as ' +
+      "(message) => message.headers.get('message-id'), or use the queue of a Millrace backend as it is (a spread loses its ids)",
+    undefined,
   )
 }
 

@@ -44,6 +44,8 @@ const COUNTERS = {
   settleRetries: 'source.settle_retries',
   abandoned: 'source.abandoned',
   lateResults: 'source.late_results',
+  overruns: 'source.overruns',
+  overrunsAbandoned: 'source.overruns_abandoned',
   idempotencyErrors: 'source.idempotency_errors',
 } as const
 export type SourceCounter = keyof typeof COUNTERS

@@ -1,5 +1,5 @@
 import type { Result } from '../../core/stream/result.js'
-import type { At, Ms } from '../../core/time/time.js'
+import type { At, MaybePromise, Ms } from '../../core/time/time.js'
 import type { Cursor, Message } from '../message/message.js'
 
 /** What to read. */
@@ -44,6 +44,16 @@ export interface Capabilities {
     /** The same for many in one call, where the backend can. */
     extendMany?(messages: readonly Message[]): Promise<readonly (boolean | void)[]>
   }
+  /**
+   * Counts the deliveries that begin to run, so that what was fetched and never ran is not counted: `deliveryCount` is then the
+   * number of starts, this one included. Answers which messages are still held. A nak without a start counts as one.
+   */
+  readonly starter: { start(messages: readonly Message[]): MaybePromise<readonly boolean[]> }
+  /**
+   * The cursor names the message: it is the same in every delivery and in every process, and never that of another message.
+   * Without it a redelivery cannot be told from a new message, unless a header of the message does.
+   */
+  readonly identity: true
   /** Gives a message back without counting an attempt. */
   readonly releaser: { release(message: Message): Promise<void> }
   readonly pausable: { pause(partitionKey: string): void; resume(partitionKey: string): void }

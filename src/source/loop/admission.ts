@@ -3,10 +3,11 @@ import type { Deliveries, Delivery } from './delivery.js'
 import type { Held } from './stages.js'
 
 /**
- * Carries a run: executes it and settles it. Resolves when all of it is settled; `executed` is called as soon as the
- * handler is done, for policies whose places are about handlers and not about settlements.
+ * Carries a run: executes it and settles it. `executed` is called as soon as the handler is done, for policies whose places are
+ * about handlers and not about settlements; `settled` when the loop has no more to do with any of it. A handler that returns
+ * immediately, on a feed that answers immediately, may have both called before this returns.
  */
-export type RunDeliveries<D> = (deliveries: Deliveries<D>, executed?: () => void) => Promise<void>
+export type RunDeliveries<D> = (deliveries: Deliveries<D>, executed?: () => void, settled?: () => void) => void
 
 /** Lanes, doers, batchers, pause and back-pressure are policies behind these verbs. */
 export interface Admission<D> {

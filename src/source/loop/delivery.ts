@@ -26,8 +26,12 @@ export class Delivery<D> extends LazySignal {
   state: DeliveryState = 'held'
   /** How often its settlement has been tried, the present try included. */
   settleTries = 0
+  /** Called once, when the loop has nothing more to do with it. */
+  onSettled: (() => void) | undefined = undefined
   /** Called with every reason to stop. The signal itself keeps only the first one. */
   onAbort: ((reason: unknown) => void) | undefined = undefined
+  /** Called when its lease is gone, which may be long before its handler ends. */
+  onLost: ((delivery: Delivery<D>) => void) | undefined = undefined
 
   #stage: Stage = 'waiting'
   /** The counts that it moves in, for as long as a run of the loop holds it. */
@@ -83,6 +87,7 @@ export class Delivery<D> extends LazySignal {
     if (this.state !== 'held') return
     this.state = 'lost'
     this.abort(new LeaseLostError(cause === undefined ? undefined : { cause }))
+    this.onLost?.(this)
   }
 }
 

@@ -13,6 +13,15 @@ export interface Pulled<D> {
   readonly askedMs?: Ms
 }
 
+/** `lost`: the lease had moved on and nothing happened. */
+export type SettleResult = 'settled' | 'lost'
+
+/** One try to settle an outcome: a signal that aborts when its time is up, and what to call once with the answer. */
+export interface SettleTry extends LazySignal {
+  answered(result: SettleResult): void
+  failed(error: unknown): void
+}
+
 /**
  * Where deliveries come from and go back to, `D` being what is carried and `R` what a run of it yields. A stream's
  * subscription is adapted to this by one function, the ledger by another.
@@ -20,8 +29,13 @@ export interface Pulled<D> {
 export interface Feed<D, R> {
   /** At most `max`. Rejects with `DrainedError` when closed and nothing is left, and with the abort reason on abort. */
   pull(max: number, signal: AbortSignal): Promise<Pulled<D>>
-  /** Applies the outcome. `lost`: the lease had moved on and nothing happened. `timeout` aborts when time is up. */
-  settle(delivery: Delivery<D>, outcome: R, timeout: LazySignal): MaybePromise<'settled' | 'lost'>
+  /**
+   * These begin to run: counted before their handler is called, so that only what ran counts when the process dies. `false`:
+   * the lease was lost, and it is not run. Absent where nothing counts starts.
+   */
+  begin?(deliveries: readonly Delivery<D>[]): MaybePromise<readonly boolean[]>
+  /** Applies the outcome, and answers the try, now or later. A throw is a failure of the try. */
+  settle(delivery: Delivery<D>, outcome: R, by: SettleTry): void
   /** Releases what was not run, without spending an attempt where the backend can. Without a delay it keeps its place. */
   release(deliveries: readonly Delivery<D>[], delayMs?: Ms): Promise<void>
   /** Present where a delivery is leased: one batched heartbeat for all that are held. */

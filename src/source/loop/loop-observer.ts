@@ -1,7 +1,7 @@
 import type { Delivery } from './delivery.js'
 
 /** Where in the loop something failed. */
-export type LoopPhase = 'pull' | 'offer' | 'execute' | 'settle' | 'extend' | 'release'
+export type LoopPhase = 'pull' | 'offer' | 'begin' | 'execute' | 'settle' | 'extend' | 'release'
 
 /** What the loop reports, so that streams can count `source.*` and work can count `work.*`, never both. */
 export interface LoopObserver<D, R> {

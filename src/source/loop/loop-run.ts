@@ -1,17 +1,16 @@
 import { EventLoopTurns } from '../../core/time/event-loop-turns.js'
-import { LazySignal } from '../../core/time/lazy-signal.js'
-import type { MaybePromise, Ms } from '../../core/time/time.js'
+import { isPromise, type MaybePromise, type Ms } from '../../core/time/time.js'
 import type { Admission } from './admission.js'
 import { Deadline } from './deadline.js'
 import { type Deliveries, Delivery } from './delivery.js'
 import { SettleError, ShutdownDeadlineError } from './errors.js'
-import type { Feed, Pulled } from './feed.js'
+import type { Feed, Pulled, SettleResult } from './feed.js'
 import { type FetchEnd, Fetcher } from './fetcher.js'
 import { InFlight } from './in-flight.js'
 import { LeaseKeeper } from './lease-keeper.js'
 import type { LoopObserver, LoopPhase, LoopSummary } from './loop-observer.js'
 import type { LoopOptions } from './loop-options.js'
-import { type SettleResult, Settler } from './settler.js'
+import { Settler } from './settler.js'
 
 /**
  * Does the work of one run and yields one outcome per delivery, in order. It does not throw: a failure is an outcome.
@@ -67,9 +66,20 @@ export class LoopRun<D, R> {
       admit: (pulled) => this.#admit(pulled),
       turns: this.#turns,
     })
-    this.#settler = new Settler(options.clock, feed, options.settle, (delivery, error) => {
-      this.#failed('settle', error)
-      this.#watch.settleRetry?.(delivery)
+    this.#settler = new Settler(options.clock, feed, options.settle, {
+      settled: (delivery, outcome, result) => {
+        try {
+          this.#settled(delivery, outcome, result)
+        } catch (error) {
+          // An observer that throws must not affect the other outcomes of the same batch.
+          this.#failed('settle', error)
+        }
+      },
+      unsettled: (delivery, outcome, error) => this.#unsettled(delivery, outcome, error),
+      failedTry: (delivery, error) => {
+        this.#failed('settle', error)
+        this.#watch.settleRetry?.(delivery)
+      },
     })
   }
 
@@ -77,7 +87,7 @@ export class LoopRun<D, R> {
     const onStop = () => this.stop()
     stop?.addEventListener('abort', onStop, { once: true })
     if (stop?.aborted) this.stop()
-    this.#by.attach((deliveries, executed) => this.#run(deliveries, executed))
+    this.#by.attach((deliveries, executed, settled) => this.#run(deliveries, executed, settled))
     const wake = () => this.#fetcher.wake()
     const offReady = this.#feed.onReady?.(wake)
     const offRoom = this.#by.onRoom(wake)
@@ -187,32 +197,85 @@ export class LoopRun<D, R> {
 
   // ── running ──
 
-  async #run(offered: Deliveries<D>, executed: (() => void) | undefined): Promise<void> {
+  /** Where nothing has to be waited for, a run goes from its start to the backend's batch without a promise. */
+  #run(offered: Deliveries<D>, executed: (() => void) | undefined, settled: (() => void) | undefined): void {
     // Many handlers in a row that never wait must not keep timers and sockets waiting.
-    for (let due = this.#turns.due(); due !== undefined; due = this.#turns.due()) await due
-    const deliveries = this.#stillHeld(offered)
-    if (deliveries === undefined) {
-      executed?.()
+    const due = this.#turns.due()
+    if (due !== undefined) {
+      void due.then(() => this.#run(offered, executed, settled))
       return
     }
+    const held = this.#stillHeld(offered)
+    const begun = held === undefined ? undefined : this.#begun(held)
+    if (isPromise(begun)) void begun.then((deliveries) => this.#start(deliveries, executed, settled))
+    else this.#start(begun, executed, settled)
+  }
+
+  #start(
+    deliveries: Deliveries<D> | undefined,
+    executed: (() => void) | undefined,
+    settled: (() => void) | undefined,
+  ): void {
+    if (deliveries === undefined) {
+      executed?.()
+      settled?.()
+      return
+    }
+    if (settled !== undefined) callAfterAll(deliveries, settled)
     for (const delivery of deliveries) {
       delivery.moveTo('running')
       this.#watch.started?.(delivery)
     }
-    let outcomes: readonly R[]
+    let outcomes: MaybePromise<readonly R[]>
     try {
-      const out = this.#execute(deliveries, this.#stopping.signal)
-      outcomes = out instanceof Promise ? await out : (out as readonly R[])
+      outcomes = this.#execute(deliveries, this.#stopping.signal)
     } catch (error) {
-      this.#failed('execute', error)
-      executed?.()
-      await this.#release(deliveries, this.#o.idlePollMs)
+      this.#notExecuted(deliveries, error, executed)
       return
     }
+    if (!isPromise(outcomes)) {
+      this.#executed(deliveries, outcomes, executed)
+      return
+    }
+    outcomes.then(
+      (all) => this.#executed(deliveries, all, executed),
+      (error: unknown) => this.#notExecuted(deliveries, error, executed),
+    )
+  }
+
+  #executed(deliveries: Deliveries<D>, outcomes: readonly R[], executed: (() => void) | undefined): void {
     for (const delivery of deliveries) delivery.moveTo('ended')
     executed?.()
-    if (deliveries.length === 1) await this.#settle(deliveries[0], outcomes[0] as R)
-    else await Promise.all(deliveries.map((delivery, i) => this.#settle(delivery, outcomes[i] as R)))
+    for (const [i, delivery] of deliveries.entries()) this.#settle(delivery, outcomes[i] as R)
+  }
+
+  #notExecuted(deliveries: Deliveries<D>, error: unknown, executed: (() => void) | undefined): void {
+    this.#failed('execute', error)
+    executed?.()
+    void this.#release(deliveries, this.#o.idlePollMs).then(() => {
+      for (const delivery of deliveries) delivery.onSettled?.()
+    })
+  }
+
+  /** Leaves out those whose start was refused or could not be counted: they are not run. */
+  #begun(deliveries: Deliveries<D>): MaybePromise<Deliveries<D> | undefined> {
+    if (this.#feed.begin === undefined) return deliveries
+    const withoutLost = (held: readonly boolean[]): Deliveries<D> | undefined => {
+      for (const [i, delivery] of deliveries.entries()) if (held[i] === false) delivery.lose()
+      return this.#stillHeld(deliveries)
+    }
+    const notCounted = async (error: unknown): Promise<undefined> => {
+      this.#failed('begin', error)
+      // It would come back at once, and the backend that could not be written would be asked again at once.
+      await this.#o.clock.sleep(this.#o.idlePollMs, this.#stopping.signal).catch(() => undefined)
+      await this.#release(deliveries, undefined)
+    }
+    try {
+      const held = this.#feed.begin(deliveries)
+      return isPromise(held) ? held.then(withoutLost, notCounted) : withoutLost(held)
+    } catch (error) {
+      return notCounted(error)
+    }
   }
 
   /** Leaves out what was lost while it waited for its turn: another worker has it by now. */
@@ -230,50 +293,27 @@ export class LoopRun<D, R> {
     this.#watch.lost?.(delivery)
   }
 
-  async #settle(delivery: Delivery<D>, outcome: R): Promise<void> {
-    if (delivery.state === 'abandoned') {
-      if (this.#isGuarded) void this.#settleLate(delivery, outcome)
-      return
-    }
+  #settle(delivery: Delivery<D>, outcome: R): void {
     if (delivery.state === 'lost') {
       this.#lost(delivery)
-      return
-    }
-    try {
-      const result = await this.#settler.settle(delivery, outcome)
-      this.#settleFailuresInARow = 0
-      // It may have been abandoned while its settlement was in flight: then it has left already.
-      if (!this.#inFlight.has(delivery)) {
-        this.#settledLate(delivery, outcome, result)
-        return
-      }
-      if (result === 'lost') {
-        this.#lost(delivery)
-        return
-      }
+      delivery.onSettled?.()
+    } else if (delivery.state !== 'abandoned' || this.#isGuarded) this.#settler.settle(delivery, outcome)
+    else delivery.onSettled?.()
+  }
+
+  #settled(delivery: Delivery<D>, outcome: R, result: SettleResult): void {
+    this.#settleFailuresInARow = 0
+    // It may have been abandoned before, and has left the loop then: only the observer is notified, if the guard has decided.
+    const isHere = this.#inFlight.has(delivery)
+    if (result === 'lost') {
+      if (isHere) this.#lost(delivery)
+      else if (this.#isGuarded) this.#watch.lost?.(delivery)
+    } else if (isHere) {
       this.#summary.settled += 1
       this.#leave(delivery, 'settled')
       this.#watch.settled?.(delivery, outcome)
-    } catch (error) {
-      this.#unsettled(delivery, outcome, error)
-    }
-  }
-
-  /** A run that outlived the loop has ended. Its outcome counts if its guard says so. */
-  async #settleLate(delivery: Delivery<D>, outcome: R): Promise<void> {
-    try {
-      this.#settledLate(delivery, outcome, await this.#feed.settle(delivery, outcome, new LazySignal()))
-    } catch (error) {
-      this.#failed('settle', error)
-      this.#watch.unsettled?.(delivery, outcome, error)
-    }
-  }
-
-  /** It has left the loop already: only the observer is notified. */
-  #settledLate(delivery: Delivery<D>, outcome: R, result: SettleResult): void {
-    if (!this.#isGuarded) return
-    if (result === 'settled') this.#watch.settled?.(delivery, outcome)
-    else this.#watch.lost?.(delivery)
+    } else if (this.#isGuarded) this.#watch.settled?.(delivery, outcome)
+    delivery.onSettled?.()
   }
 
   get #isGuarded(): boolean {
@@ -282,7 +322,12 @@ export class LoopRun<D, R> {
 
   /** It will be delivered again, once its lease has lapsed. */
   #unsettled(delivery: Delivery<D>, outcome: R, error: unknown): void {
-    if (!this.#inFlight.has(delivery)) return
+    delivery.onSettled?.()
+    if (!this.#inFlight.has(delivery)) {
+      this.#failed('settle', error)
+      this.#watch.unsettled?.(delivery, outcome, error)
+      return
+    }
     this.#summary.settleFailures += 1
     this.#leave(delivery, 'abandoned')
     this.#failed('settle', error)
@@ -377,6 +422,16 @@ export class LoopRun<D, R> {
   #failed(phase: LoopPhase, error: unknown): void {
     this.#watch.failed?.(phase, error)
   }
+}
+
+/** Calls `settled` once all of these are. */
+function callAfterAll<D>(deliveries: Deliveries<D>, settled: () => void): void {
+  let left = deliveries.length
+  const oneSettled = () => {
+    left -= 1
+    if (left === 0) settled()
+  }
+  for (const delivery of deliveries) delivery.onSettled = oneSettled
 }
 
 function isHeld<D>(delivery: Delivery<D>): boolean {

@@ -38,6 +38,11 @@ export function contextKey<T>(name: string): ContextKey<T> {
   return Object.freeze({ name })
 }
 
+/** A key of our own, the same one in every copy of the package: middleware may come from another copy than the hopper. */
+export function ownContextKey<T>(name: string): ContextKey<T> {
+  return Symbol.for(`millrace.context.${name}`) as unknown as ContextKey<T>
+}
+
 /** The header that carries the attempt of a message where the backend redelivers by publishing a copy. */
 export const AttemptHeader = 'crucible-retry-attempt'
 
@@ -71,7 +76,7 @@ export function attempt(ctx: Context): readonly [n: number, present: boolean] {
   return n === undefined ? [1, false] : [n, true]
 }
 
-const attemptKey = contextKey<number>('attempt')
+const attemptKey = ownContextKey<number>('attempt')
 
 class Root implements Context {
   readonly #run: { readonly signal: AbortSignal }

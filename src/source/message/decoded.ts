@@ -1,3 +1,4 @@
+import { isBranded } from '../../core/brand.js'
 import type { Result } from '../../core/stream/result.js'
 import type { Headers } from './headers.js'
 import type { Cursor, Message, VendorToken } from './message.js'
@@ -17,12 +18,19 @@ const NOT_DECODED: Decoded<never> = Object.freeze({ ok: false })
  * ```
  */
 export function decoded<T = unknown>(message: Message): Decoded<T> {
-  return message instanceof PreparedMessage ? (message.decoded as Decoded<T>) : NOT_DECODED
+  return isPrepared(message) ? (message.decoded as Decoded<T>) : NOT_DECODED
 }
 
 /** The result that replaces the handler's: the message was refused before its turn. */
 export function overrideOf(message: Message): Result | undefined {
-  return message instanceof PreparedMessage ? message.override : undefined
+  return isPrepared(message) ? message.override : undefined
+}
+
+const PREPARED = Symbol.for('millrace.prepared-message')
+
+/** By its brand: a middleware may come from another copy of the package than the hopper. */
+export function isPrepared(message: Message): message is PreparedMessage {
+  return isBranded(message, PREPARED)
 }
 
 /** The adapter's message with what the engine found out about it: settle with `original`, never with this. */
@@ -41,6 +49,9 @@ export class PreparedMessage implements Message {
     if (original.timestampMs !== undefined) this.timestampMs = original.timestampMs
   }
 
+  get [PREPARED](): true {
+    return true
+  }
   get key(): Uint8Array | null {
     return this.original.key
   }
@@ -58,6 +69,9 @@ export class PreparedMessage implements Message {
   }
   get cursor(): Cursor {
     return this.original.cursor
+  }
+  get note(): string | undefined {
+    return this.original.note
   }
   as<T>(token: VendorToken<T>): T | undefined {
     return this.original.as(token)

@@ -20,6 +20,8 @@ export interface Message {
   readonly deliveryCount?: number
   /** The broker's timestamp, epoch ms, where it is known. */
   readonly timestampMs?: At
+  /** What the last nak kept with it (`ResultOf<'nak'>.note`), where the subscription can keep such a note. */
+  readonly note?: string | undefined
   /** The vendor's own value behind the message, for those who hold its adapter's token; `undefined` for any other token. */
   as<T>(token: VendorToken<T>): T | undefined
 }

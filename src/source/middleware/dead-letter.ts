@@ -9,9 +9,10 @@ import { parseAttempt } from '../message/attempt.js'
 import { AttemptHeader, attempt, type Context, type ContextKey, contextKey } from '../message/context.js'
 import type { Header } from '../message/headers.js'
 import { type Message, type VendorToken, vendorToken } from '../message/message.js'
-import { defineMiddleware } from './define-middleware.js'
+import { type Before, defineMiddleware } from './define-middleware.js'
 import type { Middleware } from './handler.js'
 import { clockIn, hostKey, ownClock } from './middleware-host.js'
+import { type Verdict, Verdicts, writeVerdict } from './verdict.js'
 
 /** A message that was given up, with everything that is needed to understand it and to run it again. */
 export interface DeadLetterRecord {
@@ -67,7 +68,8 @@ export interface DlqOptions {
 
 /**
  * Dead-letters what is terminated, so that nothing is given up without a trace. List it outside `retry`: only there does it see
- * what ran out of attempts. A write that fails turns into a delayed redelivery, never into a loss.
+ * what ran out of attempts. A write that fails turns into a delayed redelivery, never into a loss. The message is not run again meanwhile:
+ * what was decided is kept with it, where the subscription can (`Message.note`), else in this process.
  *
  * @example
  * ```ts
@@ -87,28 +89,46 @@ export function dlq(store: DeadLetterStore, options?: DlqOptions): Middleware {
   const baseMs = numberOption('dlq.retryDelayMs', given.retryDelayMs, { ...waitLimits, default: 1_000 })
   const maxMs = numberOption('dlq.retryMaxMs', given.retryMaxMs, { ...waitLimits, default: 60_000 })
 
-  const deadLetter = async (ctx: Context, message: Message, result: ResultOf<'term'>): Promise<Result> => {
-    const attempts = attemptsOf(ctx, message)
+  const verdicts = new Verdicts()
+
+  const deadLetter = async (ctx: Context, message: Message, verdict: Verdict): Promise<Result> => {
+    const { result, attempts } = verdict
     const source = ctx.get(hostKey)?.name ?? ''
     const record = recordOf(message, result, attempts, clockIn(ctx, clock).now(), source)
     try {
       await store.deadLetter(ctx.with(deadLetteredMessageKey, message), record)
     } catch (storeError) {
-      const delayMs = Math.floor(doublingDelay(attempts - 1, { baseMs, maxMs, jitter: 'full' }, random))
+      const failures = verdict.failures + 1
+      const exponent = Math.max(attempts, failures) - 1
+      const delayMs = Math.floor(doublingDelay(exponent, { baseMs, maxMs, jitter: 'full' }, random))
       reportFailure(ctx, record, storeError, delayMs)
-      return nakAfter(delayMs, both(result.error, storeError), { nextAttempt: attempts + 1, noEscalate: true })
+      const kept: Verdict = { ...verdict, failures }
+      verdicts.keep(message, kept)
+      const extras = { nextAttempt: attempts + 1, noEscalate: true, note: writeVerdict(kept) } as const
+      return nakAfter(delayMs, both(result.error, storeError), extras)
     }
+    verdicts.forget(message)
     return Object.freeze({ ...result, deadLettered: true })
   }
 
   return defineMiddleware<never>({
     kind: 'dlq',
+    before(ctx, message) {
+      // It is given up already: only its dead letter is missing.
+      const verdict = verdicts.of(message)
+      if (verdict === undefined) return GO_ON
+      return deadLetter(ctx, message, verdict).then((answer) => ({ answer }))
+    },
     after(ctx, message, result) {
       if (result.action !== 'term' || result.deadLettered === true) return result
-      return result.class === 'retryable' && !deadLetterRetryable ? result : deadLetter(ctx, message, result)
+      return result.class === 'retryable' && !deadLetterRetryable
+        ? result
+        : deadLetter(ctx, message, { result, attempts: attemptsOf(ctx, message), failures: 0 })
     },
   })
 }
+
+const GO_ON: Before<never> = Object.freeze({ state: undefined as never })
 
 /** Copies: what the adapter does with its buffers afterwards must not change what was dead-lettered. */
 function recordOf(
@@ -143,7 +163,7 @@ function attemptsOf(ctx: Context, message: Message): number {
 }
 
 function both(error: unknown, storeError: unknown): AggregateError {
-  const why = `A message that was given up could not be deadLettered: ${errorText(storeError)}`
+  const why = `A message that was given up could not be dead-lettered: ${errorText(storeError)}`
   return new AggregateError(error === undefined ? [storeError] : [error, storeError], why)
 }
 

@@ -25,6 +25,8 @@ export interface MiddlewareParts<S> {
   readonly maxAttempts?: number
   /** It reads the decoded payload, so a hopper without a codec is refused. */
   readonly needsCodec?: boolean
+  /** It knows messages by their cursors, so a subscription whose cursors name no messages is refused. */
+  readonly needsIdentity?: boolean
   /** Before the handler. A throw counts as one of the handler's. */
   readonly before?: (ctx: Context, message: Message) => MaybePromise<Before<S>>
   /**
@@ -55,7 +57,7 @@ export interface MiddlewareParts<S> {
  * ```
  */
 export function defineMiddleware<S>(parts: MiddlewareParts<S>): Middleware {
-  const { before, after, kind, maxAttempts, needsCodec } = parts
+  const { before, after, kind, maxAttempts, needsCodec, needsIdentity } = parts
 
   // Not async functions: a chain runs for every message, and a synchronous answer costs no promise.
   const wrap =
@@ -126,6 +128,7 @@ export function defineMiddleware<S>(parts: MiddlewareParts<S>): Middleware {
     mapBatch,
     ...(maxAttempts === undefined ? {} : { maxAttempts }),
     ...(needsCodec === undefined ? {} : { needsCodec }),
+    ...(needsIdentity === undefined ? {} : { needsIdentity }),
   })
 }
 

@@ -43,4 +43,6 @@ export interface Middleware {
   readonly maxAttempts?: number
   /** It reads the decoded payload, so a Hopper without a codec is refused. */
   readonly needsCodec?: boolean
+  /** It knows messages by their cursors, so a subscription whose cursors name no messages is refused. */
+  readonly needsIdentity?: boolean
 }

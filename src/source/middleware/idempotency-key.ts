@@ -2,12 +2,13 @@ import type { Message } from '../message/message.js'
 import { deadLetterToken } from './dead-letter.js'
 
 /**
- * What a message is known by, never its routing key (which many messages share): the header `crucible-idempotency-key`,
- * else `message-id`, else the CloudEvents id with its source, else its position in its stream. Empty ones count as absent.
+ * What a message is known by, never its routing key (which many messages share): the header `idempotency-key`, else
+ * `crucible-idempotency-key` (what producers of Crucible write), else `message-id`, else the CloudEvents id with its source, else its
+ * position in its stream. Empty ones count as absent.
  */
 export function defaultKey(message: Message): string {
   const { headers } = message
-  const own = headers.get('crucible-idempotency-key') || headers.get('message-id')
+  const own = headers.get('idempotency-key') || headers.get('crucible-idempotency-key') || headers.get('message-id')
   if (own) return own
   const eventId = headers.get('ce-id')
   const eventSource = headers.get('ce-source')

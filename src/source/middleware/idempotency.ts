@@ -34,7 +34,10 @@ export interface IdempotencyStore {
 export interface IdempotencyOptions {
   /** Give each consumer its own keys (see the `prefix` of `idempotencyStore`), or one makes the other skip. */
   readonly store: IdempotencyStore
-  /** The key of a message; `undefined`: none, and it simply runs. Default: {@link defaultKey}. */
+  /**
+   * The key of a message; `undefined`: none, and it simply runs. Default: {@link defaultKey}, which falls back on the
+   * position of the message: a subscription whose positions name no messages (no capability `identity`) is refused then.
+   */
   readonly keyOf?: (message: Message) => string | undefined
   /**
    * How long a key stays taken when its holder dies. A run that goes on renews its lease, where the store can; otherwise a
@@ -107,6 +110,7 @@ export function idempotency(options: IdempotencyOptions): Middleware {
 
   return defineMiddleware<HeldKey | undefined>({
     kind: 'idempotency',
+    needsIdentity: given.keyOf === undefined,
     async before(ctx, message) {
       const key = checkedKey(keyOf(message))
       if (key === undefined) return { state: undefined }

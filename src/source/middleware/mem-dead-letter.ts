@@ -25,7 +25,7 @@ interface Letter {
  * ```
  */
 export class MemDeadLetter implements DeadLetterStore, Inlet {
-  readonly capabilities: ReadonlySet<CapabilityName> = new Set<CapabilityName>()
+  readonly capabilities: ReadonlySet<CapabilityName> = new Set<CapabilityName>(['identity'])
   readonly #letters = new Set<Letter>()
   /** What replays have out, by the record they were given: no other caller can have that very object. */
   readonly #out = new Map<DeadLetterRecord, Letter>()
@@ -83,7 +83,9 @@ export class MemDeadLetter implements DeadLetterStore, Inlet {
       close: async () => {
         for (const [message, letter] of out) giveBack(message, letter)
       },
-      capability: <K extends CapabilityName>(_name: K): Capabilities[K] | undefined => undefined,
+      // A replay is known by the cursor of the message that was dead-lettered; and no name but this one is asked for with its type.
+      capability: <K extends CapabilityName>(name: K): Capabilities[K] | undefined =>
+        name === 'identity' ? (true as Capabilities[K]) : undefined,
     }
   }
 

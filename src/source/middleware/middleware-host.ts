@@ -1,7 +1,7 @@
 import { OptionTypeError } from '../../core/options.js'
 import { type Clock, systemClock } from '../../core/time/clock.js'
 import type { Logger } from '../hopper/hopper-options.js'
-import { type Context, contextKey } from '../message/context.js'
+import { type Context, ownContextKey } from '../message/context.js'
 
 /** What a hopper lends to the middleware that runs in it. There is none where a chain is called by hand. */
 export interface Host {
@@ -14,7 +14,7 @@ export interface Host {
 }
 
 /** Under which a hopper hands itself inwards. */
-export const hostKey = contextKey<Host>('host')
+export const hostKey = ownContextKey<Host>('host')
 
 /** Reads the clock of a middleware's own; `undefined` leaves it to the hopper. */
 export function ownClock(path: string, given: Clock | undefined): Clock | undefined {

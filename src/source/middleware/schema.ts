@@ -6,7 +6,7 @@ import { OptionTypeError } from '../../core/options.js'
 import { nak, type Result, term } from '../../core/stream/result.js'
 import type { MaybePromise } from '../../core/time/time.js'
 import type { Context } from '../message/context.js'
-import { decoded, overrideOf, PreparedMessage } from '../message/decoded.js'
+import { decoded, isPrepared, overrideOf, PreparedMessage } from '../message/decoded.js'
 import type { Message } from '../message/message.js'
 import { type Before, defineMiddleware } from './define-middleware.js'
 import type { Middleware } from './handler.js'
@@ -84,7 +84,7 @@ function byStandard(standard: StandardSchemaV1): Check {
     const checked = await standard['~standard'].validate(payload.value)
     if (checked.issues !== undefined) return { answer: refused(ctx, message, new InvalidPayloadError(checked.issues)) }
     if (Object.is(checked.value, payload.value)) return VALID
-    const original = message instanceof PreparedMessage ? message.original : message
+    const original = isPrepared(message) ? message.original : message
     return { state: undefined, message: new PreparedMessage(original, { decoded: { ok: true, value: checked.value } }) }
   }
 }

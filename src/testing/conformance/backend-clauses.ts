@@ -14,6 +14,16 @@ export interface BackendBench {
 
 const bodies = async (queue: Queue, time: TestTime) => (await queue.pop(100, time.ms(60))).map((pulled) => pulled.body)
 
+/** The code that a call rejects with; undefined: it does not. */
+async function codeOf(call: () => unknown): Promise<unknown> {
+  try {
+    await call()
+    return undefined
+  } catch (error) {
+    return (error as { readonly code?: unknown }).code
+  }
+}
+
 const named = ({ backend }: BackendBench, name: string): Queue => present(backend.named, 'Backend.named')(name)
 
 /** Capabilities that can be seen on the objects; the others can only be tried, and their clauses do. */
@@ -27,6 +37,8 @@ function visible({ backend }: BackendBench): Readonly<Partial<Record<Capability,
     pushMany: queue.pushMany !== undefined,
     ackMany: queue.ackMany !== undefined,
     heartbeatMany: queue.heartbeatMany !== undefined,
+    starts: queue.start !== undefined,
+    'dead letter list': queue.deadLetters !== undefined,
     delete: store.delete !== undefined,
     increment: store.increment !== undefined,
     incrementOnce: store.incrementOnce !== undefined,
@@ -72,6 +84,69 @@ export const backendClauses = clausesOn<BackendBench>()({
       same(owned.queues.get(backend.queue), 'default', 'the name of the default queue')
       if (backend.named !== undefined)
         same(owned.queues.get(backend.named('bulk')), 'bulk', 'the name of a named queue')
+    },
+  },
+  'backend: refuses bodies that are no envelopes once work is native': {
+    law: 'On a queue in native use push adopts envelopes and refuses other bodies with NOT_AN_ENVELOPE; a plain pop is refused.',
+    hint: 'whether push, pushMany and redrive read the mode of the backend.',
+    needs: ['native ledger'],
+    async run({ backend }) {
+      const { queue } = backend
+      const owned = ownedBy(backend, [])
+      holds('open' in owned, 'the backend has a ledger')
+      const ledger = owned.open({ prefix: 'work:' })
+      const claim = () => ledger.claim({ queues: [{ queue: 'default', max: 5 }], leaseMs: 60_000, worker: 'w' })
+      await claim()
+      const envelope = JSON.stringify({ id: 'i-1', type: 'mail', groupId: 'i-1', input: '1' })
+      same(await codeOf(() => queue.push('just a text')), 'NOT_AN_ENVELOPE', 'the refusal of a text')
+      same(await codeOf(() => queue.push('{"id":1}')), 'NOT_AN_ENVELOPE', 'the refusal of another object')
+      const both = [{ body: envelope }, { body: 'just a text' }]
+      same(await codeOf(() => queue.pushMany?.(both)), 'NOT_AN_ENVELOPE', 'the refusal of a list with one text in it')
+      same(await queue.size?.(), 0, 'the size after what was refused')
+      await queue.push(envelope)
+      same(
+        (await claim()).items.map(({ envelope }) => envelope.id),
+        ['i-1'],
+        'the items that were adopted',
+      )
+      same(await codeOf(() => queue.pop(1, 60_000)), 'WRONG_MODE', 'the refusal of a plain pop')
+    },
+  },
+  'backend: dead-letters a body that was accepted before work became native': {
+    law: 'A body that is no envelope and was pushed before the first native use is reported and kept as a dead letter.',
+    hint: 'what a claim does with the bodies that it cannot read.',
+    needs: ['native ledger', 'dead letter list'],
+    async run({ backend }) {
+      await backend.queue.push('just a text')
+      const owned = ownedBy(backend, [])
+      holds('open' in owned, 'the backend has a ledger')
+      const ledger = owned.open({ prefix: 'work:' })
+      const reply = await ledger.claim({ queues: [{ queue: 'default', max: 5 }], leaseMs: 60_000, worker: 'w' })
+      same(reply.unreadable, [{ queue: 'default', body: 'just a text' }], 'what was reported')
+      const sink = present(backend.queue.deadLetters, 'Queue.deadLetters')
+      const [letter] = await sink.list({ limit: 10 })
+      same(letter?.body, 'just a text', 'the body of the dead letter')
+      holds(letter?.error.includes('NOT_AN_ENVELOPE') === true, `the error says why (${letter?.error})`)
+      same(await codeOf(() => sink.redrive([letter!])), 'NOT_AN_ENVELOPE', 'the refusal of a redrive')
+      same(await sink.count(), 1, 'the letters after the refusal')
+    },
+  },
+  'backend: a line in the log of actions decides no mode': {
+    law: 'A commit of nothing but log lines leaves open whether the backend is used natively or by its plain ports.',
+    hint: 'whether the commit claims the native mode before it looks at its effects.',
+    needs: ['native ledger', 'inspect'],
+    async run({ backend, time }) {
+      const owned = ownedBy(backend, [])
+      holds('open' in owned, 'the backend has a ledger')
+      const ledger = owned.open({ prefix: 'work:' })
+      await ledger.commit([{ guard: { by: 'none' }, effects: [{ do: 'log', who: 'ann', why: 'why', what: 'what' }] }])
+      await backend.queue.push('just a text')
+      same(await bodies(backend.queue, time), ['just a text'], 'the bodies popped')
+      same(
+        (await ledger.inspect?.log(10))?.map(({ what }) => what),
+        ['what'],
+        'the log',
+      )
     },
   },
   'backend: named queues are separate': {

@@ -15,6 +15,8 @@ export const CAPABILITIES = Object.freeze({
   pushMany: 'Queue.pushMany',
   ackMany: 'Queue.ackMany',
   heartbeatMany: 'Queue.heartbeatMany',
+  starts: 'Queue.start: messages have ids and notes, and deliveries that began to run are counted',
+  'dead letter list': 'Queue.deadLetters',
   delete: 'Store.delete',
   increment: 'Store.increment',
   incrementOnce: 'Store.incrementOnce',

@@ -404,6 +404,110 @@ export const queueClauses = clausesOn<QueueBench>()({
       await isEmpty(bench, 'while the extended leases run')
     },
   },
+  'queue: a message keeps its id': {
+    law: 'Q13: a pulled body has an id: the same in every delivery, never that of another message, and not enumerable.',
+    hint: 'whether the id is stored with the message, and whether a spread of what pop returns is as the seed has it.',
+    needs: ['starts'],
+    async run(bench) {
+      const { queue, time } = bench
+      await queue.push('same')
+      await queue.push('same')
+      const first = await popAll(bench, 2, 2)
+      const ids = first.map((pulled) => pulled.id)
+      holds(
+        ids.every((id) => typeof id === 'string' && id !== ''),
+        `every message has an id (${ids})`,
+      )
+      holds(ids[0] !== ids[1], 'two messages with the same text have two ids')
+      same(Object.keys(first[0] ?? {}).toSorted(), ['attempt', 'body', 'handle'], 'the enumerable members')
+      await queue.fail(present(first[0], 'the first message'))
+      await time.pass(time.ms(3))
+      const again = await popAll(bench, 2)
+      same(again.map((pulled) => pulled.id).toSorted(), ids.toSorted(), 'the ids after a fail and a lapse')
+      for (const pulled of again) await queue.ack(pulled)
+      await queue.push('same')
+      const next = await popOne(bench, 'a message pushed later')
+      holds(!ids.includes(next.id), 'the id of a message that was acked is not used again')
+    },
+  },
+  'queue: counts the deliveries that began to run': {
+    law: 'Q14: starts counts the earlier deliveries for which start was called, each once; lapses and put-backs of others do not count.',
+    hint: 'whether start is counted once for each lease, and forgotten by no fail and no lapse.',
+    needs: ['starts'],
+    async run(bench) {
+      const { queue, time } = bench
+      const start = present(queue.start, 'Queue.start')
+      await queue.push('a')
+      const first = await popOne(bench, 'the first delivery', 2)
+      same(first.starts, 0, 'the starts before the first delivery')
+      same(await start([first, { ...first, handle: 'nope' }]), [true, false], 'which leases are held')
+      await start([first])
+      await time.pass(time.ms(3))
+      const second = await popOne(bench, 'the delivery after the lapse')
+      same([second.starts, second.attempt], [1, 2], 'starts and attempt after a lapse of a started delivery')
+      same(await start([first]), [false], 'a stale lease')
+      await queue.fail(second)
+      const third = await popOne(bench, 'the delivery after a fail', 2)
+      same([third.starts, third.attempt], [1, 3], 'starts and attempt after a put-back that had not started')
+      await time.pass(time.ms(3))
+      const fourth = await popOne(bench, 'the delivery after another lapse')
+      same(fourth.starts, 1, 'starts after a lapse of a delivery that had not started')
+      await start([fourth])
+      await queue.fail(fourth)
+      same((await popOne(bench, 'the last delivery')).starts, 2, 'starts after a fail of a started delivery')
+    },
+  },
+  'queue: keeps a note with a message': {
+    law: 'Q15: the note given to fail comes with every later delivery, until another fail gives another one.',
+    hint: 'whether fail stores its third argument, and a fail without one leaves it.',
+    needs: ['starts'],
+    async run(bench) {
+      const { queue } = bench
+      await queue.push('a')
+      const first = await popOne(bench, 'the first delivery')
+      same(first.note, undefined, 'the note before any was given')
+      await queue.fail(first, undefined, 'as "noted"\n')
+      const second = await popOne(bench, 'the second delivery')
+      same(second.note, 'as "noted"\n', 'the note')
+      await queue.fail(second)
+      same((await popOne(bench, 'the third delivery')).note, 'as "noted"\n', 'the note after a fail without one')
+    },
+  },
+  'queue: lists, redrives and discards dead letters': {
+    law: 'Q16: deadLetters lists what was dead-lettered, page by page; redrive moves letters back with their ids, and discard removes them.',
+    hint: 'whether a letter with the id of another replaces it, and whether redrive removes and pushes in one step.',
+    needs: ['dead letter list'],
+    async run(bench) {
+      const { queue } = bench
+      const sink = present(queue.deadLetters, 'Queue.deadLetters')
+      await sink.add({ id: 'm-1', body: 'one', error: 'boom', detail: '{"reason":"poison"}' })
+      await queue.deadLetter?.('two', 'Error: boom')
+      await sink.add({ id: 'm-3', body: 'three', error: 'boom' })
+      await sink.add({ id: 'm-1', body: 'one again', error: 'boom, again' })
+      same(await sink.count(), 3, 'the number of letters')
+      const [two, three, ...rest] = await sink.list({ limit: 2 })
+      same([two?.body, three?.body, rest.length], ['two', 'three', 0], 'the first page')
+      const [one] = await sink.list({ after: present(three, 'the third letter').cursor, limit: 10 })
+      same(
+        [one?.id, one?.body, one?.error, one?.detail],
+        ['m-1', 'one again', 'boom, again', undefined],
+        'the last one',
+      )
+      same(await sink.redrive([present(one, 'the last letter'), three!]), 2, 'how many were redriven')
+      same(await sink.redrive([one!, three!]), 0, 'how many were redriven by a repetition')
+      const came = await popAll(bench, 2)
+      same(
+        came.map(({ body, id, attempt }) => [body, attempt, queue.start === undefined ? '' : id]).toSorted(),
+        [
+          ['one again', 1, queue.start === undefined ? '' : 'm-1'],
+          ['three', 1, queue.start === undefined ? '' : 'm-3'],
+        ],
+        'the messages that came back',
+      )
+      same(await sink.discard([one!, two!]), 1, 'how many were discarded')
+      same([await sink.count(), await sink.list({ limit: 10 })], [0, []], 'what is left')
+    },
+  },
   'queue: the highest priority comes first': {
     law: 'Q12: a visible body of higher priority is delivered before all of lower priority; equal ones in order of arrival.',
     hint: 'the order of the backlog: priority descending, due time, arrival.',

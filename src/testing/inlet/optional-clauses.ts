@@ -1,5 +1,7 @@
-import { ack } from '../../core/stream/result.js'
+import { ack, nakAfter } from '../../core/stream/result.js'
+import { Hopper } from '../../source/hopper/hopper.js'
 import type { CapabilityName } from '../../source/inlets/subscription.js'
+import { type IdempotencyStore, idempotency } from '../../source/middleware/idempotency.js'
 import { holds, present, same } from '../conformance/check.js'
 import { textIn } from './bench.js'
 import { inletClausesOf } from './clause.js'
@@ -15,6 +17,8 @@ const EVERY_CAPABILITY: readonly CapabilityName[] = [
   'lagReporter',
   'leaseExtender',
   'releaser',
+  'starter',
+  'identity',
   'pausable',
   'nakSupport',
 ]
@@ -44,6 +48,76 @@ export const optionalClauses = inletClausesOf({
       same([textIn(again), again.deliveryCount], ['a', first.deliveryCount], 'value and delivery count')
       await bench.settle(again, ack())
       await bench.rejection(bench.settle(first, ack()), 'settling a delivery that was given back')
+    },
+  },
+  'inlet: counts the deliveries that begin to run': {
+    law: 'Where starts count, deliveryCount is 1 until a delivery began to run, and a nak of one that did not begin counts as a start.',
+    hint: 'whether a lapse, a release or a second start of one delivery counts.',
+    needs: ['starter', 'leaseExtender', 'redelivery'],
+    async run(bench) {
+      const starter = present(bench.sub.capability('starter'), 'starter')
+      await bench.publish('a')
+      const first = await bench.next('the message')
+      same(first.deliveryCount, 1, 'the first delivery count')
+      const second = await bench.next('the message after a lapse without a start')
+      same(second.deliveryCount, 1, 'the delivery count after a delivery that had not begun')
+      same(await starter.start([second]), [true], 'whether the lease is held')
+      await starter.start([second])
+      const third = await bench.next('the message after a lapse with a start')
+      same(third.deliveryCount, 2, 'the delivery count after a delivery that had begun')
+      same(await starter.start([second]), [false], 'whether a lapsed lease is held')
+      await bench.settle(third, nakAfter(0))
+      same((await bench.next('the message after a nak')).deliveryCount, 3, 'the delivery count after a nak')
+    },
+  },
+  'inlet: names its messages': {
+    law: 'Where a subscription has identity, the cursor of a message is the same in every delivery and at every consumer, and never that of another.',
+    hint: 'whether the cursor is counted by the consumer instead of being stored with the message.',
+    needs: ['identity', 'redelivery'],
+    async run(bench) {
+      same(bench.sub.capability('identity'), true, 'the capability')
+      await bench.publish('a', 'a')
+      const [first, second] = await bench.take(2, 'a message')
+      const names = [first!, second!].map((message) => message.cursor.toString())
+      holds(names[0] !== names[1], 'two messages with the same value have two cursors')
+      await bench.settle(second!, ack())
+      await bench.settle(first!, nakAfter(0))
+      const other = await bench.subscribe()
+      await bench.sub.close()
+      const again = await bench.next('the message at another consumer', other)
+      same<string | undefined>(again.cursor.toString(), names[0], 'the cursor of a redelivery at another consumer')
+      await bench.settle(again, ack(), other)
+      await bench.publish('a')
+      const later = await bench.next('a message published later', other)
+      holds(!names.includes(later.cursor.toString()), 'a message published later has a cursor of its own')
+    },
+  },
+  'inlet: is refused by idempotency where its messages have no identity': {
+    law: 'A hopper with idempotency and its default key runs on a subscription with identity only.',
+    hint: 'whether the capability is told for the inlet as it is configured.',
+    async run(bench) {
+      const keys: string[] = []
+      const store: IdempotencyStore = {
+        begin: async (key) => {
+          keys.push(key)
+          return { state: 'acquired', token: 't' }
+        },
+        commit: async () => undefined,
+        release: async () => undefined,
+      }
+      const hopper = new Hopper({ clock: bench.time.clock, lagIntervalMs: 0, middleware: [idempotency({ store })] })
+      const stop = new AbortController()
+      const running = hopper.run(bench.sub, () => ack(), { signal: stop.signal })
+      if (bench.sub.capability('identity') === undefined) {
+        const error = await bench.rejection(running, 'a run with idempotency without keyOf')
+        same((error as { readonly code?: unknown }).code, 'BAD_OPTION', 'the code of the refusal')
+        return
+      }
+      const ended = running.catch(() => undefined)
+      await bench.publish('a')
+      holds(await bench.time.eventually(() => keys.length === 1), 'the message runs under a key')
+      stop.abort()
+      await ended
     },
   },
   'inlet: fetches batches': {

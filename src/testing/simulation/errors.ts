@@ -1,4 +1,5 @@
 import { MillraceError } from '../../core/error.js'
+import { type RepeatedItems, repeatedText } from './repeated-items.js'
 
 /** What a simulated process gets instead of an answer when the simulation loses a call. */
 export class SimulatedFaultError extends MillraceError {
@@ -35,13 +36,15 @@ export class SimulationError extends MillraceError {
   readonly promise: string
   /** What happened, one line per event, the last one last. */
   readonly history: readonly string[]
+  /** The items of the seed whose handlers ran more than once until then. */
+  readonly repeated: RepeatedItems
 
-  constructor(seed: number, failure: unknown, history: readonly string[]) {
+  constructor(seed: number, failure: unknown, history: readonly string[], repeated: RepeatedItems) {
     const promise = failure instanceof BrokenPromiseError ? failure.promise : 'the simulation runs without an error'
     const what = failure instanceof Error ? failure.message : String(failure)
     super(
       'SIMULATION_FAILED',
-      `Seed ${seed}: ${what}\n${lastOf(history)}\nReplay it: simulate({ …, seed: ${seed} }).`,
+      `Seed ${seed}: ${what}\n${lastOf(history)}\nUntil then ${repeatedText(repeated)}.\nReplay it: simulate({ …, seed: ${seed} }).`,
       {
         cause: failure,
         facts: { seed, promise },
@@ -50,6 +53,7 @@ export class SimulationError extends MillraceError {
     this.seed = seed
     this.promise = promise
     this.history = history
+    this.repeated = repeated
   }
 }
 

@@ -24,6 +24,12 @@ export interface Faults {
   readonly repeatedNudges: number
   /** A process dies between two events and is started again after a while. Default 3. */
   readonly crashesPerMinute: number
+  /**
+   * How many of those crashes wait for a run and hit it: while its handler runs, or once that has returned and before its
+   * outcome is stored. Some come early, in the first runs of a type. The others come at any time, when most processes are
+   * idle. Default 0.9.
+   */
+  readonly crashesInRuns: number
   /** A process is stopped properly, as for a deploy, and another one started. Default 1. */
   readonly restartsPerMinute: number
   /** A process stands still, as under SIGSTOP or a blocked event loop, and then goes on. Default 2. */
@@ -47,6 +53,7 @@ const DEFAULTS: Faults = Object.freeze({
   lostNudges: 0.3,
   repeatedNudges: 0.1,
   crashesPerMinute: 3,
+  crashesInRuns: 0.9,
   restartsPerMinute: 1,
   pausesPerMinute: 2,
   longestPauseMs: 60_000,
@@ -65,6 +72,7 @@ export const NO_FAULTS: Faults = Object.freeze({
   lostNudges: 0,
   repeatedNudges: 0,
   crashesPerMinute: 0,
+  crashesInRuns: 0,
   restartsPerMinute: 0,
   pausesPerMinute: 0,
   longestPauseMs: 0,
@@ -74,20 +82,24 @@ export const NO_FAULTS: Faults = Object.freeze({
 })
 
 const CHANCES = ['lostRequests', 'lostReplies', 'repeatedCommits', 'slowCalls', 'lostNudges', 'repeatedNudges'] as const
+const SHARES = ['crashesInRuns'] as const
 const RATES = ['crashesPerMinute', 'restartsPerMinute', 'pausesPerMinute', 'outagesPerMinute'] as const
 const TIMES = ['slowestMs', 'longestPauseMs', 'longestOutageMs', 'clockSkewMs'] as const
 
 export function resolveFaults(given: Partial<Faults> | 'none' | undefined): Faults {
   if (given === 'none') return NO_FAULTS
-  const options = optionsObject('simulate.faults', given as Faults | undefined, [...CHANCES, ...RATES, ...TIMES])
+  const options = optionsObject('simulate.faults', given as Faults | undefined, [
+    ...CHANCES,
+    ...SHARES,
+    ...RATES,
+    ...TIMES,
+  ])
   const resolved: Record<string, number> = {}
-  for (const name of CHANCES) {
-    resolved[name] = numberOption(`simulate.faults.${name}`, options[name], {
-      default: DEFAULTS[name],
-      min: 0,
-      max: 0.9,
-    })
+  const share = (name: keyof Faults, max: number) => {
+    resolved[name] = numberOption(`simulate.faults.${name}`, options[name], { default: DEFAULTS[name], min: 0, max })
   }
+  for (const name of CHANCES) share(name, 0.9)
+  for (const name of SHARES) share(name, 1)
   for (const name of [...RATES, ...TIMES]) {
     resolved[name] = numberOption(`simulate.faults.${name}`, options[name], { default: DEFAULTS[name], min: 0 })
   }
@@ -97,6 +109,7 @@ export function resolveFaults(given: Partial<Faults> | 'none' | undefined): Faul
 /** What one seed makes of them. A fault that is always there hides what happens without it. */
 export function weatherOf(faults: Faults, chance: Chance): Faults {
   const weather: Record<string, number> = {}
+  for (const name of SHARES) weather[name] = faults[name]
   for (const name of [...CHANCES, ...RATES]) weather[name] = faults[name] * chance.pick([0, 0.3, 1])
   for (const name of TIMES) weather[name] = faults[name] * chance.pick([0.1, 1])
   return Object.freeze(weather as unknown as Faults)

@@ -34,6 +34,8 @@ export interface SimulatedRun {
   isRefused?: boolean
   /** The fence of the lease under which it was settled, where that was a later one of the same process. */
   settledUnder?: number
+  /** A batch failed as a whole, and its items ran once more, one by one, under the same leases. */
+  isRepeated?: boolean
   /** It ended without a word about its item, which is to run again. */
   isPutOff?: boolean
   /**
@@ -189,7 +191,7 @@ export class History {
   }
 
   scheduled(id: string): void {
-    this.offered(id, `${id}/group`)
+    this.offered(id, id)
     this.item(id).isScheduled = true
   }
 
@@ -228,6 +230,14 @@ export class History {
     this.#checkStart(item, began)
     item.runs.push(began)
     return began
+  }
+
+  /** As `started`, in a batch, whose items may run twice under one lease. */
+  startedInBatch(run: Omit<SimulatedRun, 'startedMs'>): SimulatedRun {
+    const before = this.item(run.id).runs.find(({ fence, process }) => fence === run.fence && process === run.process)
+    if (before?.endedMs === undefined) return this.started(run)
+    before.isRepeated = true
+    return before
   }
 
   ended(run: SimulatedRun, outcome: NonNullable<SimulatedRun['outcome']>): void {

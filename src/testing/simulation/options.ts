@@ -11,6 +11,7 @@ import type { Ms } from '../../core/time/time.js'
 import type { Backend } from '../../ports/ports.js'
 import { type Faults, resolveFaults } from './faults.js'
 import type { Ground } from './remote-backend.js'
+import type { RepeatedItems } from './repeated-items.js'
 import type { Scenario } from './scenario.js'
 import type { SimulatedWorld } from './world.js'
 
@@ -45,7 +46,7 @@ export interface SimulationOptions {
 }
 
 /** What happened under one seed. */
-export interface SeedReport {
+export interface SeedReport extends RepeatedItems {
   readonly seed: number
   readonly events: number
   readonly virtualMs: Ms

@@ -7,6 +7,7 @@ import { createWorkOn, type WorkSystem } from '../../work/create-work.js'
 import type { AnyWorkBuilder } from '../../work/define/work.js'
 import type { WorkSystemOptions } from '../../work/options.js'
 import type { ScheduleConfig } from '../../work/schedule/config.js'
+import type { Aim } from './aimed-crashes.js'
 import { Chance } from './chance.js'
 import type { History, ProcessHistory } from './history.js'
 import { processClock } from './process-clock.js'
@@ -54,6 +55,8 @@ export interface ProcessMaker extends WireWorld {
   readonly system: (process: SimulatedProcess) => SimulatedSystemOptions
   readonly schedules: (process: SimulatedProcess) => readonly ScheduleConfig[]
   readonly queues: QueueNames
+  /** Whether a crash is aimed at a run of this item that begins now. */
+  readonly aimAt: (id: string, type: string) => Aim | undefined
 }
 
 /** Options of the systems in a simulated fleet: all but those that the simulation sets itself. */
@@ -111,7 +114,13 @@ export class Process implements SimulatedProcess, Owner {
     this.#stopDrainMs = given.stopDrain ?? 5_000
     this.#told = { leaseMs: given.visibility ?? 30_000, awakeMs: scheduler.nowMs }
     history.processes.set(name, this.#told)
-    const watcher = { name, history, journal, queueFor: (queue: Queue) => this.#queueFor(queue) }
+    const watcher = {
+      name,
+      history,
+      journal,
+      queueFor: (queue: Queue) => this.#queueFor(queue),
+      began: (id: string, type: string) => this.#aimed(id, type),
+    }
     for (const builder of maker.work(this)) this.builders.set(builder.type, watchedWork(builder, watcher))
     journal.write(name, `starts, its clock off by ${skewMs} ms`)
     const system = createWorkOn(
@@ -181,6 +190,14 @@ export class Process implements SimulatedProcess, Owner {
       if (isFirst) this.#mustBeGone(1_000, false)
       else this.#maker.history.breaks('a shutdown ends in time', `${this.name} was asked to stop, and did not`)
     })
+  }
+
+  /** A run begins; returns what is to be called when its handler has ended. A crash may be aimed at it. */
+  #aimed(id: string, type: string): () => void {
+    const aim = this.#maker.aimAt(id, type)
+    if (aim === 'at its end') return () => void this.crash()
+    if (aim !== undefined) this.#maker.scheduler.schedule(aim.inMs, this, () => void this.crash())
+    return () => undefined
   }
 
   #leave(): void {

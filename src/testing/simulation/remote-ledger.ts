@@ -85,6 +85,8 @@ function remoteInspect(shared: NonNullable<Ledger['inspect']>, wire: Wire): NonN
   return {
     list: (query) => wire.call('list', () => shared.list(query)),
     summaries: (ids) => wire.call('summaries', () => shared.summaries(ids), { asked: ids.join(' ') }),
+    idsStartingWith: (prefix, limit) =>
+      wire.call('ids starting with', () => shared.idsStartingWith(prefix, limit), { asked: prefix }),
     openCounts: (ids) => wire.call('open counts', () => shared.openCounts(ids), { asked: ids.join(' ') }),
     attempts: (id) => wire.call('attempts', () => shared.attempts(id)),
     counts: () => wire.call('counts', () => shared.counts()),

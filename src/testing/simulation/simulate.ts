@@ -1,20 +1,23 @@
 import { setIdGenerator, setTokenGenerator } from '../../core/ids.js'
+import { processWide } from '../../core/process/process-wide.js'
 import { systemClock } from '../../core/time/clock.js'
 import type { Ms } from '../../core/time/time.js'
 import { BrokenPromiseError, SimulationError } from './errors.js'
 import { checkAftermath } from './invariants.js'
 import { type ResolvedSimulation, resolveSimulation, type SeedReport, type SimulationOptions } from './options.js'
+import { bothRepeated, type RepeatedItems, repeatedItems, repeatedText } from './repeated-items.js'
 import { type ResolvedScenario, resolveScenario } from './scenario.js'
 import { World } from './world.js'
 
-/** What all seeds of a simulation did together. */
-export interface SimulationReport {
+/** What all seeds of a simulation did together. As a text, it is one line to print. */
+export interface SimulationReport extends RepeatedItems {
   readonly seeds: number
   readonly events: number
   readonly virtualMs: Ms
   readonly items: number
   readonly runs: number
   readonly crashes: number
+  toString(): string
 }
 
 /** How often the world is asked whether it has come to rest. */
@@ -23,7 +26,7 @@ const REST_PROBE_MS = 500
 const HEARING_MS = 12_000
 
 /** Ids are the process's: two concurrent simulations would draw from each other. */
-let last: Promise<unknown> = Promise.resolve()
+const turns = processWide('simulations', () => ({ last: Promise.resolve() as Promise<unknown> }))
 
 /**
  * Runs your work types in a simulated fleet: virtual time, several processes, one backend, and everything that can go wrong
@@ -60,21 +63,30 @@ let last: Promise<unknown> = Promise.resolve()
  */
 export function simulate(options: SimulationOptions): Promise<SimulationReport> {
   const resolved = resolveSimulation(options)
-  const run = last.then(() => simulateSeeds(resolved))
-  last = run.catch(() => undefined)
+  const waiting = turns()
+  const run = waiting.last.then(() => simulateSeeds(resolved))
+  waiting.last = run.catch(() => undefined)
   return run
 }
 
 async function simulateSeeds(o: ResolvedSimulation): Promise<SimulationReport> {
   const total = { seeds: 0, events: 0, virtualMs: 0, items: 0, runs: 0, crashes: 0 }
+  let repeated: RepeatedItems = { ranTwice: 0, ranTwiceItems: [] }
   const untilMs = o.minutes === undefined ? Infinity : systemClock.monotonic() + o.minutes * 60_000
   for (let seed = o.firstSeed; total.seeds < o.seeds && systemClock.monotonic() < untilMs; seed += 1) {
     const report = await simulateSeed(o, seed)
     total.seeds += 1
     for (const name of ['events', 'virtualMs', 'items', 'runs', 'crashes'] as const) total[name] += report[name]
+    repeated = bothRepeated(repeated, report)
     o.onSeed(report)
   }
-  return total
+  const report = { ...total, ...repeated }
+  // Hidden, so that a report is compared and logged as what it says.
+  return Object.defineProperty(report, 'toString', { value: () => reportText(report) })
+}
+
+function reportText({ seeds, items, runs, crashes, ...repeated }: Omit<SimulationReport, 'toString'>): string {
+  return `${seeds} seeds, ${crashes} crashes, ${runs} runs of ${items} items; ${repeatedText(repeated)}`
 }
 
 async function simulateSeed(o: ResolvedSimulation, seed: number): Promise<SeedReport> {
@@ -90,7 +102,7 @@ async function simulateSeed(o: ResolvedSimulation, seed: number): Promise<SeedRe
     await scenario.check()
     return reportOf(world)
   } catch (error) {
-    throw new SimulationError(seed, error, world.journal.lines)
+    throw new SimulationError(seed, error, world.journal.lines, repeatedItems(seed, world.history))
   } finally {
     world.end()
     setIdGenerator()
@@ -158,6 +170,7 @@ function reportOf({ seed, scheduler, history, journal, crashes }: World): SeedRe
     items: history.items.size,
     runs,
     crashes: crashes.count,
+    ...repeatedItems(seed, history),
     fingerprint: journal.fingerprint,
   }
 }

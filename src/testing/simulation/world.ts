@@ -8,6 +8,7 @@ import type { GroupValue } from '../../ports/settlement.js'
 import type { WorkSystem } from '../../work/create-work.js'
 import { UnknownTypeError } from '../../work/define/registry.js'
 import type { Work, WorkInstanceOptions } from '../../work/define/work.js'
+import { AimedCrashes } from './aimed-crashes.js'
 import { BackendState } from './backend-state.js'
 import { Chance } from './chance.js'
 import { BrokenPromiseError } from './errors.js'
@@ -72,6 +73,7 @@ export class World implements SimulatedWorld {
   readonly #parts: Omit<ProcessMaker, 'work' | 'system' | 'schedules'>
   #maker: ProcessMaker | undefined
   readonly #weather: Faults
+  readonly #aimed: AimedCrashes
   readonly #slots: Process[] = []
   #isTroubled = true
   #awayUntilMs: Ms = 0
@@ -87,6 +89,7 @@ export class World implements SimulatedWorld {
     this.journal = new Journal(now)
     this.history = new History(options.ground, now)
     this.#weather = weatherOf(options.faults, chance)
+    this.#aimed = new AimedCrashes(this.#weather, new Chance(`${seed}/aim`))
     const shared: Backend = options.backend?.(this.clock) ?? memoryBackend({ clock: this.clock })
     const queues = new QueueNames()
     this.#parts = {
@@ -101,6 +104,7 @@ export class World implements SimulatedWorld {
       faults: () => (this.#isTroubled ? this.#weather : NO_FAULTS),
       isTroubled: () => this.#isTroubled,
       underWay: { count: 0 },
+      aimAt: (id, type) => (this.#isTroubled ? this.#aimed.at(id, type) : undefined),
       isBackendAway: () => this.#awayUntilMs > this.scheduler.nowMs,
     }
     this.backendState = new BackendState(shared, options.ground, queues, this.clock)
@@ -119,7 +123,9 @@ export class World implements SimulatedWorld {
     this.#maker = { ...this.#parts, work: scenario.work, system: scenario.system, schedules: scenario.schedules }
     for (let slot = 0; slot < this.#o.processes; slot += 1) this.#start(slot, 1)
     const { crashesPerMinute, restartsPerMinute, pausesPerMinute, outagesPerMinute } = this.#weather
-    this.#again(crashesPerMinute, () => void this.#anyProcess()?.crash())
+    this.#again(crashesPerMinute, () => {
+      if (!this.#aimed.takes()) void this.#anyProcess()?.crash()
+    })
     this.#again(restartsPerMinute, () => void this.#anyProcess()?.stop())
     this.#again(pausesPerMinute, () =>
       this.#anyProcess()?.pause(this.#parts.chance.between(1, this.#weather.longestPauseMs)),

@@ -56,6 +56,46 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     expect(again.size()).toBe(0)
   })
 
+  it('keeps ids, starts, notes and letters, in whichever process they were written', async () => {
+    const fs = new RecordingFs()
+    const ids: (string | undefined)[] = []
+    for (const process of [1, 2]) {
+      const { queue } = fileQueue(modeOf(fs))
+      queue.push(`process ${process}`)
+      for (const pulled of queue.pop(9, 100)) {
+        queue.start([pulled])
+        queue.fail(pulled, 0, `noted by ${process}`)
+        if (process === 1) ids.push(pulled.id)
+        else if (pulled.body === 'process 2') ids.push(pulled.id)
+        else expect([pulled.id, pulled.starts, pulled.note]).toEqual([ids[0], 1, 'noted by 1'])
+      }
+      await queue.deadLetters.add({ id: `letter ${process}`, body: 'b', error: 'e', detail: '{"attempts":2}' })
+    }
+    expect(new Set(ids).size).toBe(2)
+    const { queue } = fileQueue(modeOf(fs))
+    const pulled = queue.pop(9, 100)
+    expect(pulled.map(({ id, starts, note }) => [id, starts, note])).toEqual([
+      [ids[0], 2, 'noted by 2'],
+      [ids[1], 1, 'noted by 2'],
+    ])
+    for (const one of pulled) queue.ack(one)
+    const letters = await queue.deadLetters.list({ limit: 9 })
+    expect(letters.map(({ id, detail, at }) => [id, detail, at])).toEqual([
+      ['letter 1', '{"attempts":2}', 1000],
+      ['letter 2', '{"attempts":2}', 1000],
+    ])
+    expect(await queue.deadLetters.redrive(letters)).toBe(2)
+    const again = fileQueue(modeOf(fs)).queue
+    expect(again.dead).toEqual([])
+    expect(again.pop(9, 100).map(({ id }) => id)).toEqual(['letter 1', 'letter 2'])
+    again.push('later')
+    expect(
+      fileQueue(modeOf(fs))
+        .queue.pop(9, 100)
+        .map(({ id }) => id),
+    ).not.toContain(undefined)
+  })
+
   it('forgets a dead letter that was redriven', async () => {
     const fs = new RecordingFs()
     const { queue } = fileQueue(modeOf(fs))

@@ -71,13 +71,17 @@ describe('a queue that is long', () => {
       }
     }
     const fresh = memoryQueue()
-    await cpuMs(cycle(fresh), 2)
-    const before = await cpuMs(cycle(fresh))
     const old = memoryQueue()
     for (let n = 0; n < 300_000; n += 1) old.push('x', { priority: n % 5, delay: n % 3 })
     for (const one of old.pop(300_000, 60_000)) old.ack(one)
     while (old.size() > 0) for (const one of old.pop(1_000, 60_000)) old.ack(one)
-    const after = await cpuMs(cycle(old))
+    await cpuMs(cycle(fresh), 2)
+    // In turns: what else the machine does meanwhile slows down both.
+    let [before, after] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY]
+    for (let round = 0; round < 5; round += 1) {
+      before = Math.min(before, await cpuMs(cycle(fresh), 1))
+      after = Math.min(after, await cpuMs(cycle(old), 1))
+    }
     expect(after / before).toBeLessThanOrEqual(2)
   })
 })

@@ -107,10 +107,9 @@ describe('names on Redis', () => {
     for (const prefix of hostile) {
       const backend = open({ prefix })
       const ledger = ledgerOn(backend)
-      for (const queue of hostile) {
-        await ledger.commit([enqueue(envelope(`in ${queue}`), { queue })])
-        await backend.named(queue).push(`text of ${prefix} ${queue}`)
-      }
+      // Once the namespace is used natively, no such body is accepted any more.
+      for (const queue of hostile) await backend.named(queue).push(`text of ${prefix} ${queue}`)
+      for (const queue of hostile) await ledger.commit([enqueue(envelope(`in ${queue}`), { queue })])
     }
     for (const prefix of hostile) {
       const backend = open({ prefix })

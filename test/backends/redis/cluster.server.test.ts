@@ -146,7 +146,7 @@ describe('every key that a script touches', () => {
     await inspect.list({ limit: 10 })
     await inspect.list({ tag: 'red', state: 'completed', limit: 10 })
     await Promise.all([inspect.counts(), inspect.workers(), inspect.attempts('a'), inspect.log(5), inspect.gate('k')])
-    await backend.named('bulk').push('text', { dedupeKey: 'd', delay: 1 })
+    await backend.named('bulk').push(JSON.stringify(envelope('pushed')), { dedupeKey: 'd', delay: 1 })
     await claim(ledger, 5, 'bulk')
     await backend.queue.deadLetter('body', 'error')
     await backend.store.set('key', 'value', 1_000)

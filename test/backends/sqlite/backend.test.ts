@@ -169,7 +169,7 @@ describe('what has been kept long enough', () => {
       }),
     )
     await backend.store.set('short', 'v', 1_000)
-    await backend.queue.push('a body', { dedupeKey: 'k' })
+    await backend.queue.push(JSON.stringify(item('pushed')), { dedupeKey: 'k' })
     await clock.advance(2 * 86_400_000)
 
     // Bounded steps: each write takes one.

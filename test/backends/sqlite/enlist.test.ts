@@ -22,8 +22,7 @@ async function program(options: { clock?: FakeClock; keepCompleted?: number; aut
     () => backend.close(),
     () => work.stop(),
   )
-  // The tables of the backend are made with its first call.
-  await backend.store.get('anything')
+  await backend.migrate()
   const db = new Database(file)
   closing.push(() => void db.close())
   db.exec('create table orders (id text primary key)')
@@ -153,8 +152,15 @@ describe("work enqueued in the user's own transaction", () => {
       () => backend.close(),
     )
 
-    expect(() => db.transaction(() => void work.enqueue(mail('ada'), { tx: db }))()).toThrow(
-      expect.objectContaining({ code: 'BAD_TRANSACTION', message: expect.stringContaining('no tables') }),
+    const enqueue = db.transaction(() => ({ handle: work.enqueue(mail('ada'), { tx: db }) }))
+    expect(enqueue).toThrow(
+      expect.objectContaining({ code: 'BAD_TRANSACTION', message: expect.stringContaining('await backend.migrate()') }),
     )
+    // `add` has only its promise to say so, which comes too late for the transaction.
+    const added = db.transaction(() => ({ receipt: work.add(mail('ada'), { tx: db }) }))()
+    await expect(added.receipt).rejects.toMatchObject({ code: 'BAD_TRANSACTION' })
+
+    await backend.migrate()
+    await expect(enqueue().handle.accepted()).resolves.toMatchObject({ kind: 'created' })
   })
 })

@@ -38,6 +38,7 @@ const BY: Readonly<Partial<Record<Name, readonly string[]>>> = {
   gatesHolding: ['gate_held_id (held_id=?)'],
   attempts: ['PRIMARY KEY (item=?)'],
   notifications: ['INTEGER PRIMARY KEY (rowid>?)'],
+  idsBetween: ['sqlite_autoindex_item_1 (id>? AND id<?)'],
   nextType: ['item_listed (state=? AND queue=? AND type>?)'],
   nextQueue: ['item_listed (state=? AND queue>?)'],
   listed: ['item_listed (state=? AND queue=? AND type=? AND seq<?)'],
@@ -64,6 +65,9 @@ const BY: Readonly<Partial<Record<Name, readonly string[]>>> = {
   heartbeat: ['message_token (token=?)'],
   ack: ['message_token (token=?)'],
   fail: ['message_token (token=?)'],
+  start: ['message_token (token=?)'],
+  letters: ['dead_letter_listed (queue=? AND rowid>?)'],
+  countLetters: ['dead_letter_listed (queue=?)'],
   get: ['PRIMARY KEY (key=?)'],
 }
 
@@ -78,7 +82,6 @@ const SCANS: Readonly<Partial<Record<Name, string>>> = {
   sweepDeadLetters: 'the oldest first, a few at a time',
   sweepWorkers: 'the table holds the processes of the last hour',
   sweepActions: 'the oldest, by their number',
-  deadLetters: 'people ask for all of them',
   anyMember: 'reads one row',
   workers: 'the table holds the processes of the last hour',
   endItemLeases: 'everything that is leased, once after each start of the machine',

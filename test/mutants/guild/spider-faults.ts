@@ -2,6 +2,7 @@ import type { OneLineFault } from '../one-line-faults.js'
 
 const rules = (test: string) => ({ file: 'test/guild/spider/rules.test.ts', test })
 const scenario = (test: string) => ({ file: 'test/guild/spider/scenarios.test.ts', test })
+const retries = (test: string) => ({ file: 'test/guild/spider/retries.test.ts', test })
 const givenBack = (test: string) => ({ file: 'test/guild/spider/given-back.test.ts', test })
 const cost = (test: string) => ({ file: 'test/guild/spider/cost.test.ts', test })
 
@@ -122,17 +123,52 @@ export const SPIDER_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'the reason is written after the commit that says stuck',
     file: 'src/guild/spider/rigs/end-rig.ts',
-    find: "await context.clerk.setWritStatus(writId, 'spider', status)",
+    find: "if (isMoved) await context.clerk.setWritStatus(writId, 'spider', { ...status, rigId })",
     replace:
-      "queueMicrotask(() => void context.stacks.detached(() => context.clerk.setWritStatus(writId, 'spider', status)).catch(() => undefined))",
+      "if (isMoved) queueMicrotask(() => void context.stacks.detached(() => context.clerk.setWritStatus(writId, 'spider', { ...status, rigId })).catch(() => undefined))",
     caughtBy: scenario('one event says stuck with its reason'),
   },
   {
     fault: 'the retry is notified of a stuck writ in the process that wrote it, or never',
     file: 'src/guild/clockworks-retry/apparatus.ts',
-    find: "{ durable: 'clockworks-retry' }",
+    find: '{ durable: RETRY_WATCHER }',
     replace: '{ failOnError: false }',
     caughtBy: { file: 'test/guild/clockworks-retry/killed-anywhere.slow.test.ts', test: 'by a process beside it' },
+  },
+  {
+    fault: 'a watcher that refuses the end of a rig makes its engine run again',
+    file: 'src/guild/spider/engines/settle-engine.ts',
+    find: 'if (isVeto(error)) return recordRefused(outcome, refusalOf(error))',
+    replace: '',
+    caughtBy: scenario('leaves the writ stuck with its reason'),
+  },
+  {
+    fault: 'the wait that a failure asks for ends with its rig',
+    file: 'src/guild/spider/dispatch/dispatch-queue.ts',
+    find: 'return runAt === undefined || (retryAt !== undefined && retryAt > runAt) ? retryAt : runAt',
+    replace: 'return retryAt === runAt ? retryAt : runAt',
+    caughtBy: retries('gets its next rig no earlier'),
+  },
+  {
+    fault: 'the last child of a writ completes it, whatever its rig does',
+    file: 'src/guild/spider/dispatch/families.ts',
+    find: 'return templates.mappings.has(type)',
+    replace: "return templates.mappings.has(type) && type === ''",
+    caughtBy: scenario('is not completed by a quick first child'),
+  },
+  {
+    fault: 'an engine is carried over whose givens have changed',
+    file: 'src/guild/spider/rigs/carry-over.ts',
+    find: 'old.hasGrafted === true || !isSame(engine, old)',
+    replace: 'old.hasGrafted === true || !isSame(engine, engine)',
+    caughtBy: retries('runs an engine again whose givens have changed'),
+  },
+  {
+    fault: 'an engine that does not listen to its signal keeps its place',
+    file: 'src/guild/spider/engines/run-engine.ts',
+    find: '    controller.abort(error)\n    throw error',
+    replace: '    controller.abort(error)\n    return running',
+    caughtBy: retries('is asked to stop and has failed'),
   },
   {
     fault: 'a crawl reads all writs that may have a rig',

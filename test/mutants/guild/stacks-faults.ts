@@ -7,8 +7,9 @@ export const STACKS_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'progress is stored before the handler has run',
     file: 'src/guild/stacks/watch/durable-delivery.ts',
-    find: 'if (!(await this.#handle(entry))) break\n        cursor = entry.seq',
-    replace: 'cursor = entry.seq\n        await save(true)\n        if (!(await this.#handle(entry))) break',
+    find: 'const outcome = await this.#handle(entry, lease)',
+    replace:
+      'const before = cursor\n        cursor = entry.seq\n        await save(true)\n        const outcome = await this.#handle(entry, lease)\n        if (outcome === `stopped`) cursor = before',
     caughtBy: { file: 'test/guild/clockworks-retry/killed-anywhere.slow.test.ts', test: 'by a process beside it' },
   },
   {
@@ -33,9 +34,23 @@ export const STACKS_FAULTS: readonly OneLineFault[] = [
     caughtBy: waiting('its handler takes long'),
   },
   {
+    fault: 'a durable watcher goes on after a failure that is no conflict',
+    file: 'src/guild/stacks/watch/durable-delivery.ts',
+    find: 'maxAttempts: TRIES[kind],',
+    replace: "maxAttempts: kind === 'conflict' ? TRIES[kind] : 1,",
+    caughtBy: { file: 'test/guild/stacks/memory.test.ts', test: 'a durable handler that fails is called again' },
+  },
+  {
+    fault: 'an event that cannot be handled is dropped',
+    file: 'src/guild/stacks/watch/durable-delivery.ts',
+    find: 'await deadLetter(watcher, entry, error, tries)',
+    replace: '',
+    caughtBy: { file: 'test/guild/stacks/memory.test.ts', test: 'an event that a durable handler can never handle' },
+  },
+  {
     fault: 'all callers share the transaction that is going on',
     file: 'src/guild/stacks/transaction/transactions.ts',
-    find: 'new AsyncLocalStorage<Scope>()',
+    find: 'new AsyncContext<Scope>()',
     replace: `new (class {
     now: Scope | undefined
     getStore() { return this.now }

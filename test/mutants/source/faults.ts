@@ -67,7 +67,7 @@ export const SOURCE_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a dead letter that was not written is swallowed',
     file: 'src/source/middleware/dead-letter.ts',
-    find: 'return nakAfter(delayMs, both(result.error, storeError), { nextAttempt: attempts + 1, noEscalate: true })',
+    find: 'return nakAfter(delayMs, both(result.error, storeError), extras)',
     replace: 'return result',
     caughtBy: inHopper(
       'a store that is down for a while loses nothing: the message comes again until it is dead-lettered',
@@ -76,8 +76,8 @@ export const SOURCE_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a dead letter that was not written is escalated by a retry outside',
     file: 'src/source/middleware/dead-letter.ts',
-    find: '{ nextAttempt: attempts + 1, noEscalate: true }',
-    replace: '{ nextAttempt: attempts + 1 }',
+    find: '{ nextAttempt: attempts + 1, noEscalate: true, note',
+    replace: '{ nextAttempt: attempts + 1, note',
     caughtBy: middleware('dead-letter', 'is never escalated'),
   },
   {
@@ -169,8 +169,8 @@ export const SOURCE_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a run whose lease was lost is settled all the same',
     file: 'src/source/loop/loop-run.ts',
-    find: "    if (delivery.state === 'lost') {\n      this.#lost(delivery)\n      return\n    }\n    try {",
-    replace: '    try {',
+    find: "    if (delivery.state === 'lost') {\n      this.#lost(delivery)\n      delivery.onSettled?.()\n    } else if (",
+    replace: '    if (',
     caughtBy: hopper('heartbeat', 'its result is not settled'),
   },
   {

@@ -7,14 +7,14 @@ const simulation = { file: 'test/simulation/native.slow.test.ts', test: 'keeps i
 export const CONTROL_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a cancel leaves its group open',
-    file: 'src/work/control/act.ts',
+    file: 'src/work/control/item-actions.ts',
     find: '        ...endEffects(envelope, false),\n',
     replace: "        ...endEffects(envelope, false).filter((effect) => effect.do !== 'leaveGroup'),\n",
     caughtBy: by('cancel', 'of what waits ends it without a run'),
   },
   {
     fault: 'a cancel notifies no gate',
-    file: 'src/work/control/act.ts',
+    file: 'src/work/control/item-actions.ts',
     find: '        ...endEffects(envelope, false),\n',
     replace: "        ...endEffects(envelope, false).filter((effect) => effect.do === 'leaveGroup'),\n",
     caughtBy: by('cancel', 'reads and decides again'),

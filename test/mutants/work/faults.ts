@@ -46,12 +46,13 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
     // W7
     fault: 'children are queued before their parent settles, and outside of it',
     file: 'src/source/feeds/ledger-feed.ts',
-    find: '    const result = await sent(o, delivery.item.envelope.type, settling)\n',
+    find: '    this.#o.outcomes.addFor(this, this)\n',
     replace:
-      "    const pushes = settling.settlement.effects.filter((effect) => effect.do === 'enqueue')\n" +
+      "    const pushes = this.settlement.effects.filter((effect) => effect.do === 'enqueue')\n" +
       "    const early = { type: '', settlement: { guard: { by: 'none' }, effects: pushes } } as const\n" +
-      '    if (pushes.length > 0) await o.outcomes.add(early)\n' +
-      '    const result = await sent(o, delivery.item.envelope.type, settling)\n',
+      '    const send = () => this.#o.outcomes.addFor(this, this)\n' +
+      '    if (pushes.length > 0) void this.#o.outcomes.add(early).then(send)\n' +
+      '    else send()\n',
     caughtBy: simulation,
   },
   {
@@ -172,10 +173,10 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
   },
   {
     fault: 'a group opens anew whenever its work is enqueued again',
-    file: 'src/work/define/built-work.ts',
-    find: '    this.#groupId ??= mint()\n',
-    replace: '    this.#groupId = mint()\n',
-    caughtBy: { file: 'test/work/enqueued-again.test.ts', test: 'waits for the group' },
+    file: 'src/work/enqueue/resolve-item.ts',
+    find: 'return trace === undefined ? { groupId: id } : { groupId: id, trace }',
+    replace: 'return { groupId: id + Math.random(), ...(trace === undefined ? {} : { trace }) }',
+    caughtBy: { file: 'test/work/enqueued-again.test.ts', test: 'opens a group of its own id' },
   },
   {
     // W8
@@ -243,7 +244,7 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
   },
   {
     fault: 'a process that closed a group and lost the answer notifies no waiter',
-    file: 'src/work/settle/group-completion.ts',
+    file: 'src/work/settle/report-closed-groups.ts',
     find: "const isReplyLost = result?.kind === 'repeated' && ",
     replace: "const isReplyLost = result?.kind === 'stale' && ",
     caughtBy: { file: 'test/work/unanswered.test.ts', test: 'is repeated immediately where it failed instead' },

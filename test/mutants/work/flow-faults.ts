@@ -101,7 +101,7 @@ export const FLOW_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a handler without a place lends that of its parent',
     file: 'src/work/worker/lend-place.ts',
-    find: 'return isInPlace() ? currentPlace.exit(handle) : handle()',
+    find: 'return isInPlace() ? currentPlace().exit(handle) : handle()',
     replace: 'return handle()',
     caughtBy: load('keep their place while a child without one waits'),
   },
@@ -115,8 +115,8 @@ export const FLOW_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'all of enqueueMany is sent in one call',
     file: 'src/work/enqueue/enqueue-many.ts',
-    find: 'const isFull = room !== undefined || (each?.tx === undefined && unanswered.length >= sender.mostUnanswered)',
-    replace: 'const isFull = room !== undefined && unanswered.length >= Infinity',
+    find: 'const isFull = room !== undefined || (each?.tx === undefined && answers.open >= sender.mostUnanswered)',
+    replace: 'const isFull = room !== undefined && answers.open >= Infinity',
     caughtBy: load('have enqueueMany wait for room'),
   },
 ]

@@ -51,9 +51,9 @@ function looping(items: readonly string[], { feed = {}, options = {}, observer =
       isGiven = true
       return { items, more: true }
     },
-    settle: ({ item }, outcome) => {
+    settle: ({ item }, outcome, by) => {
       settled.push(`${item}:${outcome}`)
-      return 'settled'
+      by.answered('settled')
     },
     release: async (deliveries, delayMs) => {
       for (const { item } of deliveries) released.push([item, delayMs])
@@ -149,10 +149,10 @@ describe('a policy', () => {
     const gate = held()
     const { clock, loop, source } = looping(['a'], {
       feed: {
-        settle: async () => {
+        settle: async (_delivery, _outcome, by) => {
           await gate.promise
           log.push('settled')
-          return 'settled' as const
+          by.answered('settled')
         },
       },
     })
@@ -187,9 +187,9 @@ describe('a run', () => {
     const note = (what: string) => (d: Delivery<string>) => void log.push(`${what} ${d.item}`)
     const { loop, source } = looping(['a', 'b', 'c', 'd'], {
       feed: {
-        settle: ({ item }) => {
+        settle: ({ item }, _outcome, by) => {
           if (item === 'c') throw new Error('away')
-          return item === 'b' ? 'lost' : 'settled'
+          by.answered(item === 'b' ? 'lost' : 'settled')
         },
       },
       options: { settle: { attempts: 1, baseMs: 0, maxMs: 0, timeoutMs: 100 } },

@@ -356,6 +356,11 @@ describe('the key of a message', () => {
   it.each<[string, MessageSpec, string]>([
     [
       'its own header',
+      { headers: { 'idempotency-key': 'a', 'crucible-idempotency-key': 'z', 'message-id': 'b' } },
+      'a',
+    ],
+    [
+      'that of a producer of Crucible',
       { headers: { 'crucible-idempotency-key': 'a', 'message-id': 'b', 'ce-id': 'c', 'ce-source': 'd' } },
       'a',
     ],

@@ -12,6 +12,7 @@ const spoilt = (spoil: Spoil) => (test: TestRunner) =>
   describeInlet({
     name: 'broken',
     test,
+    without: ['starter'],
     open: ({ clock, leaseMs }) => {
       const inner = new MemInlet({ clock, leaseMs, batched: true })
       const inlet: Inlet = {
@@ -31,6 +32,8 @@ const spoilt = (spoil: Spoil) => (test: TestRunner) =>
       return { inlet, publish: (...values) => void inner.queue(...values.map((value) => ({ value }))) }
     },
   })
+
+let counted = 0
 
 const never = { signal: new AbortController().signal }
 
@@ -54,6 +57,19 @@ describe('an inlet that breaks its obligations', () => {
       'ignores the delay of a nak',
       'inlet: keeps a delayed nak back',
       (sub) => ({ settle: (m, r, o) => sub.settle(m, r.action === 'nak' ? { ...r, requeueMs: 0 } : r, o) }),
+    ],
+    [
+      'counts its cursors instead of storing them',
+      'inlet: names its messages',
+      (sub) => ({
+        next: async (o) => {
+          const message = await sub.next(o)
+          counted += 1
+          const cursor = String(counted)
+          Object.defineProperty(message, 'cursor', { value: { toString: () => cursor } })
+          return message
+        },
+      }),
     ],
     [
       'hides the delivery count',

@@ -23,6 +23,7 @@ describeInlet({
     'pausable',
     'partitionOrdered',
     'sharedDurable',
+    'starter',
     'transactional',
   ],
 })
@@ -31,14 +32,14 @@ describeInlet({
   name: 'memory with everything',
   test: { describe, it },
   open: memory({ batched: true, pausable: true, consumerGroups: true, ordered: true }),
-  without: ['partitionOrdered', 'sharedDurable', 'transactional'],
+  without: ['partitionOrdered', 'sharedDurable', 'starter', 'transactional'],
 })
 
 describeInlet({
   name: 'memory that only records',
   test: { describe, it },
   open: memory({ redeliver: false }),
-  without: ['redelivery', 'batched', 'leaseExtender'],
+  without: ['redelivery', 'batched', 'leaseExtender', 'starter'],
 })
 
 const overQueue =
@@ -58,7 +59,7 @@ describeInlet({
   name: 'the memory queue',
   test: { describe, it },
   open: overQueue((queue) => queue),
-  without: ['releaser', 'seekable'],
+  without: ['seekable'],
 })
 
 // What a user's own queue has at the least: no size, no dead letters, no bulk calls, and only promises.
@@ -74,5 +75,5 @@ describeInlet({
   name: 'a minimal queue',
   test: { describe, it },
   open: overQueue(minimal),
-  without: ['releaser', 'seekable', 'lagReporter'],
+  without: ['releaser', 'seekable', 'lagReporter', 'starter', 'identity'],
 })

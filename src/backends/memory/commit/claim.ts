@@ -2,6 +2,7 @@ import { newToken } from '../../../core/ids.js'
 import type { At, Ms } from '../../../core/time/time.js'
 import type { ClaimedItem, Envelope } from '../../../ports/item.js'
 import type { ClaimReply, ClaimRequest } from '../../../ports/ledger.js'
+import { NOT_AN_ENVELOPE } from '../../../ports/pushed-natively.js'
 import { expiredShare } from '../../shared/expired-share.js'
 import { RoomsLeft, typesWithRoom } from '../../shared/rooms-left.js'
 import { adopt } from '../items/adopt.js'
@@ -122,6 +123,8 @@ function foreign(
   const { now } = round
   if (envelope === undefined) {
     round.unreadable.push({ queue: queue.name, body: message.body })
+    // Its sender was told that it is accepted: it is kept where people look.
+    queue.dead.add({ body: message.body, error: NOT_AN_ENVELOPE }, message.body, { id: message.id, at: now })
     discard(table, queue, message)
     return undefined
   }

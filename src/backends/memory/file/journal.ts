@@ -115,7 +115,13 @@ export function* journalPieces(stored: Stored): IterableIterator<string> {
 }
 
 function* opsOf(stored: Stored): IterableIterator<Op> {
-  for (const { lease, hold, gate, dedupeKey, dueAt, ...message } of stored.messages.values()) {
+  let origin: string | undefined
+  for (const { lease, hold, gate, dedupeKey, dueAt, note, starts, ...rest } of stored.messages.values()) {
+    const { origin: own, id, ...message } = rest
+    if (own !== undefined && own !== origin) {
+      origin = own
+      yield ['origin', own]
+    }
     yield [
       'put',
       {
@@ -123,12 +129,16 @@ function* opsOf(stored: Stored): IterableIterator<Op> {
         dueAt: dueAt === Number.POSITIVE_INFINITY ? null : dueAt,
         ...(dedupeKey === undefined ? {} : { dedupeKey }),
         ...(lease === 'none' ? {} : { lease }),
+        ...(id === undefined ? {} : { id }),
+        ...(starts === 0 ? {} : { starts }),
+        ...(note === undefined ? {} : { note }),
         ...(hold === undefined ? {} : { hold }),
         ...(gate === undefined ? {} : { gate }),
       },
     ]
   }
-  for (const { queue, no, body, error } of stored.dead.values()) yield ['bury', queue, no, body, error]
+  for (const { queue, no, body, error, letter } of stored.dead.values())
+    yield letter === undefined ? ['bury', queue, no, body, error] : ['bury', queue, no, body, error, letter]
   for (const gate of stored.gates.values()) yield ['gate', { ...gate, waiting: [...gate.waiting] }]
   for (const { what, name } of stored.pauses.values()) yield ['pause', what, name]
 }

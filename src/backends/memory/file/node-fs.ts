@@ -17,6 +17,7 @@ import {
 import { resolve } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import { MillraceError } from '../../../core/error.js'
+import { processWide } from '../../../core/process/process-wide.js'
 
 /**
  * The files of a file-backed queue, as four synchronous calls; everything beyond them is optional. With only the four, the
@@ -57,7 +58,7 @@ interface OpenFile {
 }
 
 /** One per process and file, however its path is spelt: of two handles a rename would strand one. */
-const open = new Map<string, OpenFile>()
+const openFiles = processWide('queue-files', () => new Map<string, OpenFile>())
 
 /** The real file system. */
 export const nodeQueueFs: QueueFsLike = Object.freeze({
@@ -88,7 +89,7 @@ export const nodeQueueFs: QueueFsLike = Object.freeze({
     rmSync(path, { force: true })
   },
   sync: (path: string) => {
-    const file = open.get(resolve(path))
+    const file = openFiles().get(resolve(path))
     if (file !== undefined) {
       // Enough for an appended file: its length is written with its data.
       fdatasyncSync(file.fd)
@@ -110,20 +111,20 @@ export const nodeQueueFs: QueueFsLike = Object.freeze({
 
 function forAppending(path: string): OpenFile {
   const whole = resolve(path)
-  let file = open.get(whole)
+  let file = openFiles().get(whole)
   if (file === undefined) {
-    if (open.size >= MAX_OPEN) release(open.keys().next().value!)
+    if (openFiles().size >= MAX_OPEN) release(openFiles().keys().next().value!)
     file = { fd: openSync(whole, 'a', PRIVATE), appends: 0 }
-    open.set(whole, file)
+    openFiles().set(whole, file)
   }
   return file
 }
 
 function release(path: string): void {
   const whole = resolve(path)
-  const file = open.get(whole)
+  const file = openFiles().get(whole)
   if (file === undefined) return
-  open.delete(whole)
+  openFiles().delete(whole)
   closeSync(file.fd)
 }
 

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { functionOption, OptionError, OptionTypeError, oneOfOption, stringOption } from '../../../core/options.js'
 import type { GateRecord } from '../groups/gate-table.js'
-import type { DeadLettered, DeadLog } from '../queue/dead-letters.js'
+import type { DeadLettered, DeadLog, LetterFacts } from '../queue/dead-letters.js'
 import type { Message } from '../queue/message.js'
 import type { ChangeLog } from '../queue/message-queue.js'
 import { JOURNAL_HEADER, journalPieces, journalRecord } from './journal.js'
@@ -58,6 +58,8 @@ export class QueueFile implements ChangeLog, DeadLog {
   /** How long the last rewrite made the journal. */
   #rewritten = 0
   #damaged: string | undefined
+  /** Of the messages that were put last. */
+  #origin: string | undefined
 
   constructor(options: MemoryQueuePersistence & { readonly file: string }, owner: string) {
     const file = stringOption(`${owner}.file`, options.file)
@@ -93,6 +95,10 @@ export class QueueFile implements ChangeLog, DeadLog {
   }
 
   put(queue: string, message: Message): void {
+    if (message.origin !== this.#origin) {
+      this.#origin = message.origin
+      this.#note(['origin', message.origin])
+    }
     const fields = putFields(queue, message)
     this.#count(message, fields.body)
     this.#note(['put', fields])
@@ -116,6 +122,14 @@ export class QueueFile implements ChangeLog, DeadLog {
     this.#noteNumber(GONE, message.no)
   }
 
+  started(message: Message): void {
+    this.#noteNumber(STARTED, message.no)
+  }
+
+  noted({ no, note }: Message): void {
+    if (note !== undefined) this.#note(['note', no, note])
+  }
+
   moved({ no, dueAt, hold, gate }: Message): void {
     const at = dueAt === Number.POSITIVE_INFINITY ? null : dueAt
     this.#note(
@@ -123,9 +137,10 @@ export class QueueFile implements ChangeLog, DeadLog {
     )
   }
 
-  buried(queue: string, no: number, entry: DeadLettered): void {
+  buried(queue: string, no: number, entry: DeadLettered, letter?: LetterFacts): void {
     this.#live += deadSize(entry)
-    this.#note(['bury', queue, no, entry.body, entry.error])
+    const { body, error } = entry
+    this.#note(letter === undefined ? ['bury', queue, no, body, error] : ['bury', queue, no, body, error, letter])
   }
 
   exhumed(no: number, entry: DeadLettered): void {
@@ -182,7 +197,7 @@ export class QueueFile implements ChangeLog, DeadLog {
   }
 
   /** Numbers of one kind in a row share one change. */
-  #noteNumber(kind: readonly ['lease' | 'lapse' | 'gone'] | readonly ['run', 0 | 1], no: number): void {
+  #noteNumber(kind: readonly ['lease' | 'lapse' | 'gone' | 'start'] | readonly ['run', 0 | 1], no: number): void {
     this.#isDirty = true
     if (this.#fs.append === undefined) return
     const last = this.#ops.at(-1) as (string | number)[] | undefined
@@ -223,6 +238,7 @@ export class QueueFile implements ChangeLog, DeadLog {
     this.#rewritten = length
     this.#isAppendable = true
     this.#mustRewrite = false
+    this.#origin = undefined
   }
 
   /** Returns how long the journal is now. */
@@ -291,6 +307,7 @@ const RUNNING = ['run', 1] as const
 const NOT_RUNNING = ['run', 0] as const
 const LAPSED = ['lapse'] as const
 const GONE = ['gone'] as const
+const STARTED = ['start'] as const
 
 /** Checks how a file is to be kept, whether or not there is one: a slip shows on the first day, not with the first file. */
 export function checkPersistence(options: MemoryQueuePersistence, owner: string) {

@@ -1,6 +1,7 @@
 import type { At } from '../../../core/time/time.js'
 import type { Hold } from '../../../ports/item.js'
 import type { GateDecision } from '../groups/gate-table.js'
+import type { LetterFacts } from '../queue/dead-letters.js'
 import {
   applyOp,
   DEFAULT_QUEUE,
@@ -31,6 +32,11 @@ interface SnapshotItem {
   readonly running?: true
   readonly hold?: Hold
   readonly gate?: GateDecision
+  readonly origin?: string
+  readonly no?: number
+  readonly id?: string
+  readonly starts?: number
+  readonly note?: string
 }
 
 /** Adds what a snapshot holds to `stored`. False: parts of it made no sense and were left out. */
@@ -39,14 +45,17 @@ export function readSnapshot(snapshot: object, stored: Stored): boolean {
   let no = 0
   let isWhole = true
   for (const item of listOf(items)) {
-    const message = messageOf(item, ++no)
+    const own = fieldsOf(item)['no']
+    // The number is a part of its id. Files of others do not tell it.
+    no = typeof own === 'number' && own > no ? own : no + 1
+    const message = messageOf(item, no)
     if (message === undefined) isWhole = false
     else stored.messages.set(no, message)
   }
   for (const entry of listOf(dead)) {
-    const { body, error, queue } = fieldsOf(entry)
+    const { body, error, queue, letter } = fieldsOf(entry)
     if (typeof body !== 'string' || typeof error !== 'string') isWhole = false
-    else stored.dead.set(++no, { no, body, error, queue: textOr(queue, DEFAULT_QUEUE) })
+    else stored.dead.set(++no, { no, body, error, queue: textOr(queue, DEFAULT_QUEUE), letter: letterOf(letter) })
   }
   // These two are only ever written by us, after a checksum-free but complete write: they are taken as they are.
   for (const gate of listOf(gates) as GateFields[]) applyOp(stored, ['gate', gate])
@@ -61,9 +70,12 @@ export function writeSnapshot(stored: Stored): string {
   const pauses = [...stored.pauses.values()]
   return JSON.stringify({
     items: messages.map(itemOf),
-    dead: [...stored.dead.values()].map(({ body, error, queue }) =>
-      queue === DEFAULT_QUEUE ? { body, error } : { body, error, queue },
-    ),
+    dead: [...stored.dead.values()].map(({ body, error, queue, letter }) => ({
+      body,
+      error,
+      ...(queue === DEFAULT_QUEUE ? {} : { queue }),
+      ...(letter === undefined ? {} : { letter }),
+    })),
     ...(gates.length === 0 ? {} : { gates }),
     ...(pauses.length === 0 ? {} : { pauses }),
   })
@@ -87,6 +99,10 @@ function itemOf(message: StoredMessage): SnapshotItem {
     ...(message.lease === 'running' ? { running: true } : {}),
     ...(message.hold === undefined ? {} : { hold: message.hold }),
     ...(message.gate === undefined ? {} : { gate: message.gate }),
+    ...(message.origin === undefined ? {} : { origin: message.origin, no: message.no }),
+    ...(message.id === undefined ? {} : { id: message.id }),
+    ...(message.starts === 0 ? {} : { starts: message.starts }),
+    ...(message.note === undefined ? {} : { note: message.note }),
   }
 }
 
@@ -109,6 +125,10 @@ function messageOf(item: unknown, no: number): StoredMessage | undefined {
     fence: numberOr(read['fence'], deliveries),
     lapses: numberOr(read['lapses'], 0),
     crashes: numberOr(read['crashes'], 0),
+    id: typeof read['id'] === 'string' ? read['id'] : undefined,
+    starts: numberOr(read['starts'], 0),
+    note: typeof read['note'] === 'string' ? read['note'] : undefined,
+    origin: typeof read['origin'] === 'string' ? read['origin'] : undefined,
     lease: isLeased ? (read['running'] === true ? 'running' : 'taken') : 'none',
     hold: holdOf(read['hold']),
     gate: decisionOf(read['gate']),
@@ -124,6 +144,12 @@ function holdOf(value: unknown): Hold | undefined {
 function decisionOf(value: unknown): GateDecision | undefined {
   const { met } = fieldsOf(value)
   return typeof met === 'boolean' ? { met } : undefined
+}
+
+function letterOf(value: unknown): LetterFacts | undefined {
+  const { id, at, detail } = fieldsOf(value)
+  if (typeof id !== 'string' || typeof at !== 'number') return undefined
+  return typeof detail === 'string' ? { id, at, detail } : { id, at }
 }
 
 function listOf(value: unknown): readonly unknown[] {

@@ -90,6 +90,16 @@ export class ItemTable {
     return this.#items.get(id)
   }
 
+  /** The first ids with that beginning, without those of messages that came as text and were not read. */
+  idsStartingWith(prefix: string, limit: number): string[] {
+    const found: string[] = []
+    for (const id of this.#items.keys()) {
+      if (found.length >= limit) break
+      if (id.startsWith(prefix)) found.push(id)
+    }
+    return found
+  }
+
   /** Adds an item and links its message to it. */
   add(envelope: Envelope, message: Message | undefined, queue: MessageQueue): ItemRecord {
     const record = new ItemRecord(envelope, this.index.queueType(queue, envelope.type))

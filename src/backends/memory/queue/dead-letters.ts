@@ -1,3 +1,5 @@
+import type { At } from '../../../core/time/time.js'
+import type { DeadLetter } from '../../../ports/ports.js'
 import { type Bytes, bytesOfBody, bytesOfText } from '../items/bytes.js'
 
 /** A body that was given up, and why. */
@@ -6,9 +8,16 @@ export interface DeadLettered {
   readonly error: string
 }
 
+/** What is known of a letter beyond its body and its error. */
+export interface LetterFacts {
+  readonly id: string
+  readonly at: At
+  readonly detail?: string | undefined
+}
+
 /** What a sink writes down of its changes, when its queue has a file. */
 export interface DeadLog {
-  buried(queue: string, no: number, entry: DeadLettered): void
+  buried(queue: string, no: number, entry: DeadLettered, letter?: LetterFacts): void
   exhumed(no: number, entry: DeadLettered): void
 }
 
@@ -21,11 +30,19 @@ export interface DeadLetterOptions {
   readonly bytes: Bytes
 }
 
+interface Kept {
+  readonly no: number
+  readonly weight: number
+  readonly letter: LetterFacts | undefined
+}
+
 /** The dead-letter sink of one queue: a live array that people read, bounded, the oldest leaving first. */
 export class DeadLetters {
   /** The very array that is shown to people, in the order of burial. */
   readonly list: DeadLettered[] = []
-  readonly #numbers = new Map<DeadLettered, { readonly no: number; readonly weight: number }>()
+  readonly #numbers = new Map<DeadLettered, Kept>()
+  /** Those that were dead-lettered through the plain port. Items that died are listed by the ledger. */
+  readonly #letters = new Map<string, DeadLettered>()
   readonly #options: DeadLetterOptions
 
   constructor(options: DeadLetterOptions) {
@@ -33,19 +50,22 @@ export class DeadLetters {
   }
 
   /** `text` is what it takes in memory, where its body is only made when it is read. */
-  add(entry: DeadLettered, text?: string): void {
+  add(entry: DeadLettered, text?: string, letter?: LetterFacts): void {
     const { queue, log, nextNo } = this.#options
+    const known = letter && this.#letters.get(letter.id)
+    if (known !== undefined) this.remove(known)
     const no = nextNo()
-    log?.buried(queue, no, entry)
-    this.restore(no, entry, text)
+    log?.buried(queue, no, entry, letter)
+    this.restore(no, entry, text, letter)
     while (this.list.length > this.#options.max) this.evict(this.list[0]!)
   }
 
   /** An entry that is in the file already. */
-  restore(no: number, entry: DeadLettered, text = entry.body): void {
-    const weight = bytesOfBody(text) + bytesOfText(entry.error)
+  restore(no: number, entry: DeadLettered, text = entry.body, letter?: LetterFacts): void {
+    const weight = bytesOfBody(text) + bytesOfText(entry.error) + bytesOfText(letter?.detail ?? '')
     this.list.push(entry)
-    this.#numbers.set(entry, { no, weight })
+    this.#numbers.set(entry, { no, weight, letter })
+    if (letter !== undefined) this.#letters.set(letter.id, entry)
     this.#options.bytes.stored += weight
   }
 
@@ -56,13 +76,34 @@ export class DeadLetters {
     if (index < 0 || kept === undefined) return false
     this.list.splice(index, 1)
     this.#numbers.delete(entry)
+    if (kept.letter !== undefined) this.#letters.delete(kept.letter.id)
     this.#options.bytes.stored -= kept.weight
     this.#options.log?.exhumed(kept.no, entry)
     return true
   }
 
-  *numbered(): IterableIterator<readonly [no: number, entry: DeadLettered]> {
-    for (const [entry, { no }] of this.#numbers) yield [no, entry]
+  *numbered(): IterableIterator<readonly [no: number, entry: DeadLettered, letter: LetterFacts | undefined]> {
+    for (const [entry, { no, letter }] of this.#numbers) yield [no, entry, letter]
+  }
+
+  get letterCount(): number {
+    return this.#letters.size
+  }
+
+  /** The letters behind a cursor, in the order of burial. */
+  letters(after: number, limit: number): DeadLetter[] {
+    const found: DeadLetter[] = []
+    for (const [{ body, error }, { no, letter }] of this.#numbers) {
+      if (found.length >= limit) break
+      if (letter !== undefined && no > after) found.push({ ...letter, body, error, cursor: String(no) })
+    }
+    return found
+  }
+
+  /** The entry of a letter, if it is still the one that was listed. */
+  entryOf({ id, cursor }: DeadLetter): DeadLettered | undefined {
+    const entry = this.#letters.get(id)
+    return entry !== undefined && String(this.#numbers.get(entry)?.no) === cursor ? entry : undefined
   }
 
   /** It has to make room. */

@@ -36,6 +36,7 @@ export function memoryQueue(options?: MemoryQueueOptions): MemoryQueue {
   const queues = new Queues(time, resolveKeeping(keeping, 'memoryQueue'))
   return queuePort(queues.named(DEFAULT_QUEUE), time, {
     popping() {},
+    pushing() {},
     pushed() {},
     acked() {},
     settled: () => queues.file?.flush(),

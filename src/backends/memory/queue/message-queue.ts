@@ -17,6 +17,16 @@ export interface ChangeLog {
   gone(message: Message): void
   /** It is in its queue again, or in another place of it. */
   moved(message: Message): void
+  /** One more of its deliveries began to run. */
+  started(message: Message): void
+  /** A consumer keeps this with it. */
+  noted(message: Message): void
+}
+
+/** Names messages: a number that rises, and the process in which it does. */
+export interface Numbering {
+  readonly origin: string
+  next(): number
 }
 
 /**
@@ -33,7 +43,7 @@ export class MessageQueue {
   readonly name: string
   readonly dead: DeadLetters
   readonly #log: ChangeLog | undefined
-  readonly #nextNo: () => number
+  readonly #numbering: Numbering
   readonly #bytes: Bytes
   readonly #ready = new ReadyByType()
   readonly #delayed = new TimeList<Message>(isDueBefore, place)
@@ -46,10 +56,10 @@ export class MessageQueue {
   readonly #byToken = new Map<string, Message>()
   #size = 0
 
-  constructor(name: string, dead: DeadLetters, nextNo: () => number, log: ChangeLog | undefined, bytes: Bytes) {
+  constructor(name: string, dead: DeadLetters, numbering: Numbering, log: ChangeLog | undefined, bytes: Bytes) {
     this.name = name
     this.dead = dead
-    this.#nextNo = nextNo
+    this.#numbering = numbering
     this.#log = log
     this.#bytes = bytes
   }
@@ -65,7 +75,9 @@ export class MessageQueue {
 
   /** A message for this queue, with its number. Outside of it until it enters. */
   draft(content: string | Envelope, dueAt: At, priority: number, dedupeKey?: string): Message {
-    return new Message(this.#nextNo(), content, dueAt, priority, dedupeKey)
+    const message = new Message(this.#numbering.next(), content, dueAt, priority, dedupeKey)
+    message.origin = this.#numbering.origin
+    return message
   }
 
   /** A new message. The caller has checked that its key is free. */
@@ -187,6 +199,21 @@ export class MessageQueue {
     if (lease === undefined || lease.running === running) return
     lease.running = running
     this.#log?.running(message)
+  }
+
+  /** A plain consumer begins to run it: once for each lease. */
+  start(message: Message): void {
+    const { lease } = message
+    if (lease === undefined || lease.isStarted) return
+    lease.isStarted = true
+    message.starts += 1
+    this.#log?.started(message)
+  }
+
+  /** Keeps a text with a message, for its next delivery. */
+  keepNote(message: Message, note: string): void {
+    message.note = note
+    this.#log?.noted(message)
   }
 
   /** Takes a message out for good. */

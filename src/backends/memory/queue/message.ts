@@ -22,6 +22,8 @@ export class MessageLease {
   readonly holder: string | undefined
   /** What the last heartbeat said: its handler runs. */
   running = false
+  /** It was counted as a start. */
+  isStarted = false
   /** On the steady clock. */
   end: Ms
   /** Where it was filed among the leases; a heartbeat moves only `end`. */
@@ -47,6 +49,10 @@ export class MessageLease {
 export class Message {
   /** Arrival: rises by one with every message, and names it in the journal. */
   readonly no: number
+  /** The process that numbered it: numbers begin anew with every process. */
+  origin = ''
+  /** The id that it came back with. Otherwise its number tells it. */
+  ownId: string | undefined = undefined
   /** The queue it is in. */
   queueName = ''
   #content: string | Envelope
@@ -72,6 +78,10 @@ export class Message {
   lapses = 0
   /** Leases that ran out while their handler ran. */
   crashes = 0
+  /** Deliveries that began to run, as far as a plain consumer counts them. */
+  starts = 0
+  /** What a plain consumer kept with it. */
+  note: string | undefined = undefined
 
   place: Place = 'nowhere'
   slot = NO_SLOT
@@ -100,6 +110,11 @@ export class Message {
     this.dueAt = dueAt
     this.priority = priority
     this.dedupeKey = dedupeKey
+  }
+
+  /** The same in every delivery and process, and never that of another message. */
+  get id(): string {
+    return this.ownId ?? `${this.origin}.${this.no}`
   }
 
   /** The text that a plain consumer gets: what was pushed, to the letter, or the envelope spelt out now. */

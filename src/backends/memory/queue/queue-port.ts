@@ -1,8 +1,9 @@
 import { newToken } from '../../../core/ids.js'
 import type { Ms } from '../../../core/time/time.js'
-import type { PulledWork, PushOptions, Queue } from '../../../ports/ports.js'
+import type { DeadLetter, DeadLetterSink, NewDeadLetter, PulledWork, PushOptions, Queue } from '../../../ports/ports.js'
 import { checkText } from '../../shared/check-text.js'
 import { withHidden } from '../../shared/hidden.js'
+import { PulledMessage } from '../../shared/pulled-message.js'
 import { givenDuration, type Time } from '../time.js'
 import { deadQueue } from './dead-letter-queue.js'
 import type { DeadLettered } from './dead-letters.js'
@@ -15,7 +16,7 @@ export interface MemoryQueue extends Queue {
   pop(max: number, visibility: Ms): PulledWork[]
   heartbeat(pulled: PulledWork, visibility: Ms): boolean
   ack(pulled: PulledWork): void
-  fail(pulled: PulledWork, delay?: Ms): void
+  fail(pulled: PulledWork, delay?: Ms, note?: string): void
   deadLetter(body: string, error: string): void
   /** Leased, visible, delayed and held bodies. */
   size(): number
@@ -26,12 +27,16 @@ export interface MemoryQueue extends Queue {
   pushMany(bodies: readonly { readonly body: string; readonly options?: PushOptions }[]): void
   ackMany(pulled: readonly PulledWork[]): void
   heartbeatMany(pulled: readonly PulledWork[], visibility: Ms): readonly boolean[]
+  start(pulled: readonly PulledWork[]): readonly boolean[]
+  readonly deadLetters: DeadLetterSink
 }
 
 /** What a port calls in its backend. */
 export interface PortHooks {
   /** Throws if bodies must not be popped here. */
   popping(): void
+  /** Throws if this body must not be pushed here. */
+  pushing(body: string): void
   /** A body was pushed. Called before `settled`. */
   pushed(queue: MessageQueue, message: Message): void
   /** A message was acked. Called before `settled`. */
@@ -47,6 +52,7 @@ export interface PortHooks {
 export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): MemoryQueue {
   const pushOne = (body: string, options: PushOptions | undefined): boolean => {
     checkText('push', 'body', body)
+    hooks.pushing(body)
     const delay = givenDuration('push.delay', options?.delay)
     const dedupeKey = options?.dedupeKey
     if (dedupeKey !== undefined && queue.hasKey(dedupeKey)) return false
@@ -72,6 +78,40 @@ export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): Me
     return true
   }
 
+  const deadLetters = {
+    add({ id = newToken(), body, error, detail }: NewDeadLetter): void {
+      checkText('deadLetter', 'body', body)
+      checkText('deadLetter', 'error', error)
+      queue.dead.add({ body, error }, body, { id, at: time.wall(), detail })
+      hooks.settled()
+    },
+    list: ({ after, limit }: { readonly after?: string; readonly limit: number }): readonly DeadLetter[] =>
+      queue.dead.letters(Number(after ?? 0), limit),
+    count: (): number => queue.dead.letterCount,
+    redrive(letters: readonly DeadLetter[]): number {
+      for (const { body } of letters) hooks.pushing(body)
+      const now = time.wall()
+      let count = 0
+      for (const letter of letters) {
+        const entry = queue.dead.entryOf(letter)
+        if (entry === undefined) continue
+        queue.dead.remove(entry)
+        const message = queue.draft(entry.body, now, 0)
+        message.ownId = letter.id
+        queue.enter(message, now)
+        hooks.pushed(queue, message)
+        count += 1
+      }
+      hooks.settled()
+      return count
+    },
+    discard(letters: readonly DeadLetter[]): number {
+      const entries = letters.flatMap((letter) => queue.dead.entryOf(letter) ?? [])
+      for (const entry of entries) queue.dead.remove(entry)
+      hooks.settled()
+      return entries.length
+    },
+  }
   const port = {
     push(body: string, options?: PushOptions): void {
       if (pushOne(body, options)) hooks.settled()
@@ -90,7 +130,7 @@ export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): Me
         const lease = new MessageLease(newToken(), undefined, leaseMs, steady, now)
         queue.lease(message, lease)
         queue.indexToken(message, lease)
-        taken.push({ body: message.body, handle: lease.token, attempt: message.deliveries })
+        taken.push(new PulledMessage({ body: message.body, handle: lease.token, attempt: message.deliveries }, message))
       }
       hooks.settled()
       return taken
@@ -99,19 +139,17 @@ export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): Me
     ack(pulled: PulledWork): void {
       if (ackOne(pulled)) hooks.settled()
     },
-    fail(pulled: PulledWork, delay?: Ms): void {
+    fail(pulled: PulledWork, delay?: Ms, note?: string): void {
       const wait = givenDuration('fail.delay', delay)
       const message = queue.leasedBy(pulled.handle)
       if (message === undefined) return
       const now = time.wall()
+      if (note !== undefined) queue.keepNote(message, note)
       queue.refile(message, now, wait > 0 ? now + wait : undefined, undefined)
       hooks.settled()
     },
     deadLetter(body: string, error: string): void {
-      checkText('deadLetter', 'body', body)
-      checkText('deadLetter', 'error', error)
-      queue.dead.add({ body, error })
-      hooks.settled()
+      deadLetters.add({ body, error })
     },
     size: (): number => queue.size,
     dead: queue.dead.list,
@@ -122,6 +160,7 @@ export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): Me
       // All or none: a bad one in the middle must not leave half of them behind.
       for (const { body, options } of bodies) {
         checkText('push', 'body', body)
+        hooks.pushing(body)
         givenDuration('push.delay', options?.delay)
       }
       for (const { body, options } of bodies) pushOne(body, options)
@@ -133,6 +172,16 @@ export function queuePort(queue: MessageQueue, time: Time, hooks: PortHooks): Me
     },
     heartbeatMany: (pulled: readonly PulledWork[], visibility: Ms) =>
       pulled.map((one) => heartbeatOne(one, visibility)),
+    start(pulled: readonly PulledWork[]): readonly boolean[] {
+      const held = pulled.map(({ handle }) => {
+        const message = queue.leasedBy(handle)
+        if (message !== undefined) queue.start(message)
+        return message !== undefined
+      })
+      hooks.settled()
+      return held
+    },
+    deadLetters,
   }
   return withHidden(port, beyond)
 }

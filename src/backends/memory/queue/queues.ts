@@ -1,3 +1,4 @@
+import { newToken } from '../../../core/ids.js'
 import type { At } from '../../../core/time/time.js'
 import type { QueueFile } from '../file/queue-file.js'
 import { nothingStored, pauseKey, type Stored, type StoredMessage, type StoredPause } from '../file/queue-records.js'
@@ -35,9 +36,12 @@ export class Queues {
   readonly #options: QueuesOptions
   readonly #byName = new Map<string, MessageQueue>()
   #lastNo = 0
-  readonly #nextNo = (): number => {
-    this.#lastNo += 1
-    return this.#lastNo
+  readonly #numbering = {
+    origin: newToken(),
+    next: (): number => {
+      this.#lastNo += 1
+      return this.#lastNo
+    },
   }
 
   constructor(time: Time, options: QueuesOptions) {
@@ -53,8 +57,8 @@ export class Queues {
     let queue = this.#byName.get(name)
     if (queue === undefined) {
       const { maxDead: max, onEvict, file: log } = this.#options
-      const dead = new DeadLetters({ queue: name, max, onEvict, log, nextNo: this.#nextNo, bytes: this.bytes })
-      queue = new MessageQueue(name, dead, this.#nextNo, log, this.bytes)
+      const dead = new DeadLetters({ queue: name, max, onEvict, log, nextNo: this.#numbering.next, bytes: this.bytes })
+      queue = new MessageQueue(name, dead, this.#numbering, log, this.bytes)
       this.#byName.set(name, queue)
     }
     return queue
@@ -82,14 +86,15 @@ export class Queues {
     const gateKeys = new Set(stored.gates.keys())
     for (const one of [...stored.messages.values()].sort((a, b) => a.no - b.no)) {
       const message = restored(one, gateKeys, now)
+      message.origin = one.origin ?? this.#numbering.origin
       this.#lastNo = Math.max(this.#lastNo, one.no)
       this.named(one.queue).take(message, now)
       this.file?.restored(message)
     }
-    for (const { no, queue, body, error } of stored.dead.values()) {
+    for (const { no, queue, body, error, letter } of stored.dead.values()) {
       this.#lastNo = Math.max(this.#lastNo, no)
       const entry = { body, error }
-      this.named(queue).dead.restore(no, entry)
+      this.named(queue).dead.restore(no, entry, body, letter)
       this.file?.restoredDead(entry)
     }
   }
@@ -99,7 +104,8 @@ export class Queues {
     for (const queue of this.#byName.values()) {
       const { name } = queue
       for (const message of queue.messages()) stored.messages.set(message.no, storedOf(name, message))
-      for (const [no, { body, error }] of queue.dead.numbered()) stored.dead.set(no, { no, queue: name, body, error })
+      for (const [no, { body, error }, letter] of queue.dead.numbered())
+        stored.dead.set(no, { no, queue: name, body, error, letter })
     }
     const { gates, pauses } = this.rules()
     for (const gate of gates) stored.gates.set(gate.key, gate)
@@ -120,11 +126,18 @@ function restored(stored: StoredMessage, gateKeys: ReadonlySet<string>, now: At)
   message.fence = stored.fence
   message.lapses = stored.lapses
   message.crashes = stored.crashes
+  message.ownId = stored.id
+  message.starts = stored.starts
+  message.note = stored.note
   return message
 }
 
 function storedOf(queue: string, message: Message): StoredMessage {
-  const { no, body, dedupeKey, priority, dueAt, deliveries, fence, lapses, crashes, hold, gate } = message
+  const { no, origin, body, dedupeKey, priority, dueAt, deliveries, fence, lapses, crashes, hold, gate } = message
+  const { starts, note, ownId } = message
   const lease = message.lease === undefined ? 'none' : message.lease.running ? 'running' : 'taken'
-  return { no, queue, body, dedupeKey, priority, dueAt, deliveries, fence, lapses, crashes, lease, hold, gate }
+  return {
+    ...{ no, origin, queue, body, dedupeKey, priority, dueAt, deliveries, fence, lapses, crashes, lease, hold, gate },
+    ...{ id: ownId, starts, note },
+  }
 }

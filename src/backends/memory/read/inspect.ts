@@ -1,4 +1,5 @@
 import { Heap } from '../../../core/collections/heap.js'
+import { isWellFormed } from '../../../core/text/well-formed.js'
 import type { At } from '../../../core/time/time.js'
 import type { Inspect, ItemQuery, TypeCounts } from '../../../ports/inspect.js'
 import { MAX_SCANNED } from '../../../ports/limits.js'
@@ -48,6 +49,10 @@ export function inspectTable(table: ItemTable, time: Time): Inspect {
         const record = table.item(id, now)
         return record === undefined ? undefined : summaryOf(record)
       })
+    },
+    idsStartingWith: async (prefix, limit) => {
+      upToDate()
+      return { ids: isWellFormed(prefix) ? table.idsStartingWith(prefix, limit) : [], isComplete: true }
     },
     openCounts: async (ids) => {
       const now = time.wall()

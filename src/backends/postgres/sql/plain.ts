@@ -9,9 +9,9 @@ declare
   v_due bigint;
 begin
   with pushed as (
-    insert into {schema}.message (queue, priority, state, due_at, dedupe_key, body)
-    select p_queue, m.priority, case when m.delay > 0 then 1 else 0 end, v_now + m.delay, m.dedupe_key, m.body
-      from json_to_recordset(p_bodies) m(n int, body text, delay bigint, priority float8, dedupe_key text)
+    insert into {schema}.message (queue, priority, state, due_at, dedupe_key, id, body)
+    select p_queue, m.priority, case when m.delay > 0 then 1 else 0 end, v_now + m.delay, m.dedupe_key, m.id, m.body
+      from json_to_recordset(p_bodies) m(n int, body text, delay bigint, priority float8, dedupe_key text, id text)
      order by m.n
     on conflict (queue, dedupe_key) where dedupe_key is not null do nothing
     returning due_at
@@ -25,7 +25,7 @@ end {body};
 -- pop_messages: free lapsed leases (message_leased), promote what is due (message_delayed), lease what is visible
 -- (message_ready).
 create function {schema}.pop_messages(p_now bigint, p_queue int, p_max int, p_lease bigint, p_token text, p_step int)
-returns table (body text, token text, deliveries int) language plpgsql
+returns table (body text, token text, deliveries int, id text, starts int, note text) language plpgsql
 ${IN_ORDER}
 as {body}
 #variable_conflict use_column
@@ -45,16 +45,17 @@ begin
          order by r.priority desc, r.due_at, r.no limit p_max for update skip locked) c
     ), leased as (
       update {schema}.message m
-         set state = 2, token = p_token || '.' || p.place, lease_until = v_now + p_lease, deliveries = m.deliveries + 1
+         set state = 2, token = p_token || '.' || p.place, lease_until = v_now + p_lease, deliveries = m.deliveries + 1,
+             is_started = false
         from picked p where m.no = p.no
-      returning p.place, m.body, m.token, m.deliveries
+      returning p.place, m.body, m.token, m.deliveries, m.id, m.starts, m.note
     )
-    select l.body, l.token, l.deliveries from leased l order by l.place;
+    select l.body, l.token, l.deliveries, l.id, l.starts, l.note from leased l order by l.place;
 end {body};
 
 -- take_messages: bodies that came past the ledger leave their queue, to become items. By message_ready, message_delayed.
 create function {schema}.take_messages(p_now bigint, p_queue int, p_max int)
-returns table (body text, priority float8) language plpgsql
+returns table (body text, priority float8, id text) language plpgsql
 ${IN_ORDER}
 as {body}
 #variable_conflict use_column
@@ -68,7 +69,7 @@ begin
       || array(
       select r.no from {schema}.message r where r.queue = p_queue and r.state = 1 and r.due_at <= v_now
        order by r.due_at limit p_max for update skip locked))
-    returning m.body, m.priority;
+    returning m.body, m.priority, m.id;
 end {body};
 
 -- sweep_store: remove keys that have expired, and what was given up thirty days ago, at most so many. By store_expires,
@@ -82,12 +83,37 @@ as {body}
     select d.no from {schema}.dead_letter d where d.at <= p_now - 2592000000 order by d.at limit p_max for update skip locked))
 {body};
 
--- bury: keep what was given up, and remove what was thirty days ago: nothing else may come by here.
-create function {schema}.bury(p_now bigint, p_queue int, p_body text, p_error text) returns void language plpgsql as {body}
+-- bury: keep what was given up, and remove what was thirty days ago: nothing else may come by here. A letter with the same id is
+-- replaced, and comes to the end of the list.
+create function {schema}.bury(p_now bigint, p_queue int, p_body text, p_error text, p_id text, p_detail text) returns void
+language plpgsql as {body}
 declare
   v_now bigint := {schema}.at(p_now);
 begin
-  insert into {schema}.dead_letter (queue, at, body, error) values (p_queue, v_now, p_body, p_error);
+  insert into {schema}.dead_letter (queue, at, body, error, id, detail) values (p_queue, v_now, p_body, p_error, p_id, p_detail)
+  on conflict (queue, id) do update
+    set no = default, at = excluded.at, body = excluded.body, error = excluded.error, detail = excluded.detail;
   perform {schema}.sweep_store(v_now, 8);
+end {body};
+
+-- redrive_letters: back into the queue they came from, as new messages with their ids. By the primary key.
+create function {schema}.redrive_letters(p_now bigint, p_queue int, p_name text, p_nos bigint[]) returns bigint
+language plpgsql as {body}
+declare
+  v_now bigint := {schema}.at(p_now);
+  v_count bigint;
+begin
+  with gone as (
+    delete from {schema}.dead_letter d where d.queue = p_queue and d.no = any(p_nos) returning d.no, d.body, d.id
+  ), back as (
+    insert into {schema}.message (queue, priority, state, due_at, id, body)
+    select p_queue, 0, 0, v_now, g.id, g.body from gone g order by g.no
+    returning 1
+  )
+  select count(*) into v_count from back;
+  if v_count > 0 then
+    perform {schema}.send_notifications(json_build_array(json_build_array(p_name, v_now)), null, null);
+  end if;
+  return v_count;
 end {body};
 `

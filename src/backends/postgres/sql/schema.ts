@@ -202,6 +202,10 @@ create table {schema}.message (
   lease_until bigint,
   token       text,
   dedupe_key  text collate "C",
+  id          text collate "C" not null,
+  starts      int      not null default 0,    -- deliveries that began to run
+  is_started  boolean  not null default false, -- so did this one
+  note        text,                           -- what its consumer keeps with it
   body        text     not null
 );
 create index message_ready  on {schema}.message (queue, priority desc, due_at, no) where state = 0;
@@ -211,8 +215,11 @@ create unique index message_token  on {schema}.message (token) where token is no
 create unique index message_dedupe on {schema}.message (queue, dedupe_key) where dedupe_key is not null;
 create table {schema}.dead_letter (
   no bigint generated always as identity primary key,
-  queue int not null, at bigint not null, body text not null, error text not null
+  queue int not null, at bigint not null, body text not null, error text not null,
+  id text collate "C" not null, detail text,
+  unique (queue, id)
 );
+create index dead_letter_list on {schema}.dead_letter (queue, no);
 create index dead_letter_at on {schema}.dead_letter (at);
 create table {schema}.store (key text collate "C" primary key, value text not null, expires_at bigint);
 create index store_expires on {schema}.store (expires_at) where expires_at is not null;

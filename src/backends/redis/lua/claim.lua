@@ -1,4 +1,5 @@
--- claim.lua: reclaims lapsed leases, promotes due items, then leases ready items.
+-- claim.lua: reclaims lapsed leases, promotes due items, then leases ready items: by priority, then due time, then arrival, whatever
+-- their type. With rooms, a few items whose deadline has passed come first.
 --
 -- ARGV  now, token (each lease has it with its number in the reply, from 0), lease (ms), worker,
 --       step (the most lapsed, due, expired or plain entries that one call handles),
@@ -77,6 +78,7 @@ local function split_envelope(body)
   return before .. after, string.sub(body, from, to)
 end
 
+local MOST_LETTERS = 10000
 -- A message that was pushed as text becomes an item if it is an envelope; otherwise it is removed and reported.
 local function adopt(queue, max)
   if call('EXISTS', MESSAGE_PRIORITIES .. queue, MESSAGE_DELAYED .. queue, MESSAGE_LEASES .. queue) == 0 then return end
@@ -86,11 +88,12 @@ local function adopt(queue, max)
   for _, no in ipairs(taken) do
     local m, body = load_message(no), call('HGET', MESSAGE_BODIES, no)
     drop_message(no, m)
-    local is_json, e = pcall(cjson.decode, body)
-    local is_envelope = is_json and type(e) == 'table' and type(e.id) == 'string' and type(e.type) == 'string' and
-      type(e.groupId) == 'string' and type(e.input) == 'string' and is_sound(e)
-    if not is_envelope then
+    local e = envelope_in(body)
+    if not e or not is_sound(e) then
       unreadable[#unreadable + 1], unreadable[#unreadable + 2] = queue, body
+      -- Its sender was told that it is accepted: it is kept where people look.
+      local entry = cjson.encode({ body = body, error = 'NOT_AN_ENVELOPE: pushed before a work system used this backend natively' })
+      bury(queue, m[8], string.format('%.0f', now) .. '\n' .. entry, MOST_LETTERS)
     elseif not item(e.id) then
       change(e.id)
       local extra = {}

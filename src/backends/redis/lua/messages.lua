@@ -1,7 +1,7 @@
 -- messages.lua: the plain queue: opaque bodies, separate from the items of the ledger.
 --
 -- A message is a packed array in the hash `messages` (queue, priority, due, deliveries, dedupe key or false, token or false,
--- until or false) and its text in the hash `message-bodies`, both by arrival number.
+-- until or false, id, deliveries that began to run, whether this one did, what its consumer keeps with it or false) and its text in the hash `message-bodies`, both by arrival number.
 local MESSAGES, MESSAGE_BODIES, DEDUPE, QUEUE_SIZES = prefix .. ':messages', prefix .. ':message-bodies', prefix .. ':dedupe', prefix .. ':queue-sizes'
 local MESSAGE_READY, MESSAGE_PRIORITIES = prefix .. ':message-ready:', prefix .. ':message-priorities:'
 local MESSAGE_DELAYED, MESSAGE_LEASES, MESSAGE_SEQ = prefix .. ':message-delayed:', prefix .. ':message-leases:', prefix .. ':message-seq'
@@ -31,6 +31,28 @@ local function file_message(no, m)
     call('ZADD', MESSAGE_PRIORITIES .. m[1], -m[2], tostring(m[2]))
     call('ZADD', MESSAGE_READY .. m[2] .. ':' .. m[1], m[3], message_member(no))
   end
+end
+
+-- The envelope that a body is, or nil.
+local function envelope_in(body)
+  local is_json, e = pcall(cjson.decode, body)
+  local is_one = is_json and type(e) == 'table' and type(e.id) == 'string' and type(e.type) == 'string' and
+    type(e.groupId) == 'string' and type(e.input) == 'string'
+  return is_one and e or nil
+end
+
+-- On a native namespace no handler would ever see any other body.
+local function may_enter(body)
+  return call('GET', prefix .. ':mode') ~= 'native' or envelope_in(body) ~= nil
+end
+
+local function add_message(m, body)
+  local no = call('INCR', MESSAGE_SEQ)
+  save_message(no, m)
+  call('HSET', MESSAGE_BODIES, no, body)
+  call('HINCRBY', QUEUE_SIZES, m[1], 1)
+  file_message(no, m)
+  notify_ready(m[1], m[3])
 end
 
 local function drop_message(no, m)

@@ -3,24 +3,19 @@ import { newToken } from '../../../core/ids.js'
 import { numberOption } from '../../../core/options.js'
 import type { At, Ms } from '../../../core/time/time.js'
 import type { FullQueue } from '../../../ports/full-ports.js'
-import type { PulledWork, PushOptions } from '../../../ports/ports.js'
+import type { DeadLetter, NewDeadLetter, PulledWork, PushOptions } from '../../../ports/ports.js'
+import { checkPushedNatively } from '../../../ports/pushed-natively.js'
 import { withHidden } from '../../shared/hidden.js'
 import type { Notifications } from '../../shared/notifications.js'
+import { PulledMessage } from '../../shared/pulled-message.js'
 import { type SqliteContext, writeAndNotify } from '../context.js'
 import type { Statements } from '../sql.js'
 import { checkText } from '../text.js'
 
-/** A body that was dead-lettered through the plain port. */
-export interface DeadLetter {
-  readonly body: string
-  readonly error: string
-  readonly at: At
-}
-
 /** A queue of the SQLite backend. Members beyond the documented ones are not enumerable. */
 export interface SqliteQueue extends FullQueue {
   /** What `deadLetter` has kept, oldest first. Not enumerable. */
-  dead(): Promise<readonly DeadLetter[]>
+  dead(): Promise<readonly Pick<DeadLetter, 'body' | 'error' | 'at'>[]>
 }
 
 const RECLAIM_STEP = 1_000
@@ -29,15 +24,47 @@ const RECLAIM_STEP = 1_000
 export function queuePort(context: SqliteContext, queue: string): SqliteQueue {
   const { connection, mode, leases } = context
   const push = (sql: Statements, now: At, notifications: Notifications, body: string, options: PushOptions): void => {
+    if (mode.isNative(sql)) checkPushedNatively(body)
     const dueAt = now + delayOf(options.delay)
     const { priority = 0, dedupeKey } = options
-    if (sql.push.run(queue, body, priority, dueAt, dedupeKey ?? null) > 0) notifications.wake(queue, dueAt)
+    if (sql.push.run(queue, body, priority, dueAt, dedupeKey ?? null, newToken()) > 0) notifications.wake(queue, dueAt)
   }
   const heartbeats = (sql: Statements, pulled: readonly PulledWork[], visibility: Ms): boolean[] => {
     const until = leases.now(sql) + delayOf(visibility)
     return pulled.map(({ handle }) => typeof handle === 'string' && sql.heartbeat.run(until, handle, queue) > 0)
   }
 
+  const deadLetters = {
+    async add({ id = newToken(), body, error, detail }: NewDeadLetter): Promise<void> {
+      checkText('deadLetter(body)', body)
+      checkText('deadLetter(error)', error)
+      await connection.write((sql, now) => sql.deadLetter.run(queue, body, error, now, id, detail ?? null))
+    },
+    list: ({ after, limit }: { readonly after?: string; readonly limit: number }): Promise<readonly DeadLetter[]> =>
+      connection.read((sql) =>
+        sql.letters.all(queue, Number(after ?? 0), limit).map(([seq, id, body, error, at, detail]) => ({
+          ...{ id, body, error, at, cursor: String(seq) },
+          ...(detail === null ? {} : { detail }),
+        })),
+      ),
+    count: (): Promise<number> => connection.read((sql) => sql.countLetters.get(queue)?.[0] ?? 0),
+    redrive: (letters: readonly DeadLetter[]): Promise<number> =>
+      writeAndNotify(context, (sql, now, notifications) => {
+        if (mode.isNative(sql)) for (const { body } of letters) checkPushedNatively(body)
+        let count = 0
+        for (const { id, cursor, body } of letters) {
+          if (sql.dropLetter.run(queue, id, Number(cursor)) === 0) continue
+          sql.push.run(queue, body, 0, now, null, id)
+          count += 1
+        }
+        if (count > 0) notifications.wake(queue, now)
+        return count
+      }),
+    discard: (letters: readonly DeadLetter[]): Promise<number> =>
+      connection.write((sql) =>
+        letters.reduce((count, { id, cursor }) => count + sql.dropLetter.run(queue, id, Number(cursor)), 0),
+      ),
+  }
   const port = {
     async push(body: string, options: PushOptions = {}): Promise<void> {
       checkPush(context, body, options)
@@ -50,10 +77,10 @@ export function queuePort(context: SqliteContext, queue: string): SqliteQueue {
         const leaseNow = leases.now(sql)
         sql.reclaimMessages.run(now, queue, leaseNow, RECLAIM_STEP)
         if (!(max > 0)) return []
-        return sql.readyMessages.all(queue, now, Math.floor(max)).map(([seq, body, attempt]) => {
+        return sql.readyMessages.all(queue, now, Math.floor(max)).map(([seq, body, attempt, id, starts, note]) => {
           const handle = `${token}.${seq}`
           sql.leaseMessage.run(handle, leaseNow + delayOf(visibility), seq)
-          return { body, handle, attempt }
+          return new PulledMessage({ body, handle, attempt }, { id, starts, note: note ?? undefined })
         })
       })
     },
@@ -62,18 +89,14 @@ export function queuePort(context: SqliteContext, queue: string): SqliteQueue {
     async ack({ handle }: PulledWork): Promise<void> {
       if (typeof handle === 'string') await connection.write((sql) => sql.ack.run(handle, queue))
     },
-    async fail({ handle }: PulledWork, delay?: Ms): Promise<void> {
+    async fail({ handle }: PulledWork, delay?: Ms, note?: string): Promise<void> {
       if (typeof handle !== 'string') return
       await writeAndNotify(context, (sql, now, notifications) => {
         const dueAt = delay !== undefined && delay > 0 ? now + delay : null
-        if (sql.fail.run(dueAt, now, handle, queue) > 0) notifications.wake(queue, dueAt ?? now)
+        if (sql.fail.run(dueAt, now, note ?? null, handle, queue) > 0) notifications.wake(queue, dueAt ?? now)
       })
     },
-    async deadLetter(body: string, error: string): Promise<void> {
-      checkText('deadLetter(body)', body)
-      checkText('deadLetter(error)', error)
-      await connection.write((sql, now) => sql.deadLetter.run(queue, body, error, now))
-    },
+    deadLetter: (body: string, error: string): Promise<void> => deadLetters.add({ body, error }),
     size: (): Promise<number> => connection.read((sql) => sql.size.get(queue, queue, queue)?.[0] ?? 0),
   }
   const beyond = {
@@ -92,7 +115,12 @@ export function queuePort(context: SqliteContext, queue: string): SqliteQueue {
     },
     heartbeatMany: (pulled: readonly PulledWork[], visibility: Ms): Promise<boolean[]> =>
       connection.write((sql) => heartbeats(sql, pulled, visibility)),
-    dead: (): Promise<readonly DeadLetter[]> =>
+    start: (pulled: readonly PulledWork[]): Promise<boolean[]> =>
+      connection.write((sql) =>
+        pulled.map(({ handle }) => typeof handle === 'string' && sql.start.run(handle, queue) > 0),
+      ),
+    deadLetters,
+    dead: (): ReturnType<SqliteQueue['dead']> =>
       connection.read((sql) => sql.deadLetters.all(queue).map(([body, error, at]) => ({ body, error, at }))),
   }
   return withHidden(port, beyond)

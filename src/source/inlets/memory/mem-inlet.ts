@@ -90,6 +90,7 @@ export class MemInlet implements Inlet {
       'lagReporter',
       'releaser',
       'nakSupport',
+      'identity',
       // Recorded only, a message is never taken back: there is no lease to extend.
       ...(redeliver ? (['leaseExtender'] as const) : []),
       ...(flag('batched') ? (['batched'] as const) : []),

@@ -111,6 +111,7 @@ export class MemSubscription implements Subscription {
         extend: async (message) => this.#stream.extend(this.#mine(message)),
         extendMany: async (messages) => messages.map((message) => this.#stream.extend(this.#mine(message))),
       },
+      identity: true,
       releaser: { release: async (message) => this.#stream.release(this.#mine(message)) },
       pausable: {
         pause: (partition) => this.#stream.holdBack(partition),

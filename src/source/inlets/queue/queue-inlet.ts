@@ -17,15 +17,17 @@ export interface QueueInletOptions {
   readonly leaseMs?: Ms
   /** The longest wait between two polls of an empty queue; the first ones are shorter. Default 1000. */
   readonly idlePollMs?: Ms
-  /** The routing key in a body, for order within a key. Default: none. */
+  /** The routing key in the text of a message, for order within a key; a key that its producer gave goes first. Default: none. */
   readonly keyOf?: (body: string) => string | undefined
 }
 
 /**
  * Any queue as a stream: bodies become messages with their text as UTF-8, and results become ack, put-back and dead letter.
  *
- * A put-back counts as a delivery on a plain queue, so that it has no way of giving a message back unseen. A term is kept
- * in the queue's dead-letter sink, where it has one, unless middleware has dead-lettered it. The queue is borrowed: it is never closed.
+ * Bodies made by `messageBody` have headers and a key; any other is delivered as it is. On the queues of our backends a message
+ * is known by its own id, and only deliveries that begin to run count. On any other queue a put-back counts as a delivery, and a
+ * redelivery cannot be told from a new message. A term is kept in the queue's dead-letter sink, where it has one, unless
+ * middleware has dead-lettered it. The queue is borrowed: it is never closed.
  *
  * @example
  * ```ts
@@ -60,6 +62,7 @@ export class QueueInlet implements Inlet {
       'batched',
       'leaseExtender',
       'nakSupport',
+      ...(queue.start === undefined ? [] : (['starter', 'releaser', 'identity'] as const)),
       ...(queue.size === undefined ? [] : (['lagReporter'] as const)),
     ])
   }
@@ -98,8 +101,10 @@ export class QueueInlet implements Inlet {
     this.#positions += 1
     return new QueueMessage(this, pulled, {
       subject: this.#subject,
-      position: this.#positions,
-      key: this.#keyIn(pulled.body),
+      // Of a queue without ids nothing but the order of arrival in this process is known.
+      cursor: pulled.id ?? String(this.#positions),
+      countsStarts: this.#queue.start !== undefined,
+      keyIn: (text) => (text === undefined ? undefined : this.#keyIn(text)),
     })
   }
 

@@ -1,12 +1,14 @@
 import { MillraceError } from '../../../core/error.js'
 import { classLabel } from '../../../core/failure/failure.js'
+import { GroupCommit } from '../../../core/group-commit.js'
 import { isResult, type Result, type ResultOf } from '../../../core/stream/result.js'
 import { DrainedError, InvalidResultError } from '../../../core/stream/stream-errors.js'
 import { describeValue } from '../../../core/text/describe-value.js'
-import { errorText } from '../../../core/text/error-text.js'
+import { errorName, errorText } from '../../../core/text/error-text.js'
 import type { Clock } from '../../../core/time/clock.js'
 import type { MaybePromise, Ms } from '../../../core/time/time.js'
 import { unreachable } from '../../../core/unreachable.js'
+import { writeLetterDetail } from '../../../ports/letter-detail.js'
 import type { PulledWork, Queue } from '../../../ports/ports.js'
 import { AlreadySettledError, ForeignMessageError } from '../../errors.js'
 import { LeaseLostError } from '../../loop/errors.js'
@@ -55,6 +57,7 @@ export class QueueSubscription implements Subscription {
       mine: (message) => this.#mine(message),
       pull: (limit, signal) => this.#pull(limit, signal),
       settle: (message, result) => this.settle(message, result),
+      release: (message) => this.#release(message),
     })
   }
 
@@ -76,6 +79,20 @@ export class QueueSubscription implements Subscription {
       mine.state = result.action === 'inProgress' ? 'out' : 'settled'
     } catch (error) {
       // Not known to be settled: it may be tried again.
+      mine.state = 'out'
+      throw error
+    }
+  }
+
+  /** Back in its place. It has not started, so nothing counts. */
+  async #release(message: Message): Promise<void> {
+    const mine = this.#mine(message)
+    if (mine.state !== 'out') throw new AlreadySettledError(mine.subject, mine.cursor.toString())
+    mine.state = 'settling'
+    try {
+      await this.#o.queue.fail(mine.pulled)
+      mine.state = 'settled'
+    } catch (error) {
       mine.state = 'out'
       throw error
     }
@@ -109,10 +126,7 @@ export class QueueSubscription implements Subscription {
       case 'ack':
         return queue.ack(pulled)
       case 'nak':
-        // Without a delay it keeps its place.
-        return result.requeueMs === 0
-          ? queue.fail(pulled)
-          : queue.fail(pulled, Math.min(result.requeueMs, queue.maxDelay ?? Infinity))
+        return this.#putBack(message, result)
       case 'term':
         return this.#bury(message, result)
       case 'inProgress':
@@ -124,13 +138,29 @@ export class QueueSubscription implements Subscription {
     }
   }
 
+  /** Its handler said so, so it has run: where starts count, this is one. */
+  #putBack(message: QueueMessage, { requeueMs, note }: ResultOf<'nak'>): MaybePromise<void> {
+    const { queue } = this.#o
+    // Without a delay it keeps its place.
+    const delayMs = requeueMs === 0 ? undefined : Math.min(requeueMs, queue.maxDelay ?? Infinity)
+    if (queue.start === undefined) return queue.fail(message.pulled, delayMs)
+    const fail = () => queue.fail(message.pulled, delayMs, note)
+    if (message.isStarted) return fail()
+    return (async () => {
+      await queue.start?.([message.pulled])
+      await fail()
+    })()
+  }
+
   /** The dead letter first: a crash in between leaves two copies rather than none. */
   async #bury(message: QueueMessage, result: ResultOf<'term'>): Promise<void> {
     const { queue } = this.#o
     const { pulled } = message
     if (result.deadLettered !== true && queue.deadLetter !== undefined && !message.isDeadLettered) {
       const error = result.error === undefined ? classLabel(result.class) : errorText(result.error)
-      await queue.deadLetter(pulled.body, error)
+      const { id, body } = pulled
+      if (queue.deadLetters === undefined || id === undefined) await queue.deadLetter(body, error)
+      else await queue.deadLetters.add({ id, body, error, detail: detailOf(message, result) })
       message.isDeadLettered = true
     }
     await queue.ack(pulled)
@@ -194,6 +224,7 @@ interface Inside {
   mine(message: Message): QueueMessage
   pull(limit: number, signal: AbortSignal): Promise<readonly Message[]>
   settle(message: Message, result: Result): Promise<void>
+  release(message: Message): Promise<void>
 }
 
 function capabilitiesOf({ queue, leaseMs }: QueueSubscriptionOptions, inside: Inside): Partial<Capabilities> {
@@ -220,9 +251,45 @@ function capabilitiesOf({ queue, leaseMs }: QueueSubscriptionOptions, inside: In
             },
           }),
     },
+    ...(queue.start === undefined
+      ? {}
+      : {
+          starter: { start: startWith(queue.start, inside) },
+          releaser: { release: (message: Message) => inside.release(message) },
+          identity: true as const,
+        }),
     ...(size === undefined ? {} : { lagReporter: { lag: async () => size() } }),
     nakSupport: 'native',
   }
+}
+
+/**
+ * Starts of one turn travel in one call; those that begin while it is under way share the next, and what has ended by then needs
+ * none. A first delivery begins while its start is being written; a later one may be what ended its process, so it waits until it counts.
+ */
+function startWith(start: NonNullable<Queue['start']>, inside: Inside): Capabilities['starter']['start'] {
+  const starts = new GroupCommit<QueueMessage, boolean>({
+    async flush(batch) {
+      const out = batch.filter(({ state }) => state === 'out')
+      const held = out.length === 0 ? [] : await start(out.map(({ pulled }) => pulled))
+      for (const [i, message] of out.entries()) message.isStarted = held[i] === true
+      return batch.map(({ isStarted, state }) => isStarted || state !== 'out')
+    },
+  })
+  return (messages) => {
+    const mine = messages.map((message) => inside.mine(message))
+    const counted = starts.addMany(mine)
+    if (mine.some(({ pulled }) => pulled.attempt > 1)) return counted
+    // A nak says it again, and a lapse without it is what is not counted.
+    counted.catch(() => undefined)
+    return mine.map(() => true)
+  }
+}
+
+/** What is kept with a dead letter that no middleware wrote. */
+function detailOf(message: QueueMessage, result: ResultOf<'term'>): string {
+  const { subject, deliveryCount: attempts } = message
+  return writeLetterDetail({ class: result.class, subject, attempts, errorName: errorName(result.error) })
 }
 
 /** A heartbeat as a settlement: a lost lease is a failure here. */

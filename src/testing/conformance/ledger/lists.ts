@@ -50,6 +50,45 @@ export const listClauses = clausesOn<LedgerBench>()({
       }
     },
   },
+  'ledger: finds ids by how they begin': {
+    law: 'idsStartingWith(prefix, limit) gives the ids of items that begin with exactly that text, whatever characters it has and whatever state they are in, and at most `limit` of them.',
+    hint: 'whether the range of the index ends where the prefix does, whether signs of patterns are taken for themselves, and whether expired items are left out.',
+    needs: ['inspect'],
+    async run(bench) {
+      const begin = async (prefix: string, limit = 10) => {
+        const { ids, isComplete } = await bench.inspect.idsStartingWith(prefix, limit)
+        holds(isComplete, 'the answer is complete')
+        return ids.toSorted()
+      }
+      await oneOfEach(bench)
+      for (const state of ITEM_STATES)
+        same(await begin(state.slice(0, 5)), [state], `ids that begin as that of the ${state} item`)
+      same(await begin('active'), ['active'], 'ids that begin with a whole id')
+      same(await begin('activer'), [], 'ids that begin with more than any')
+      same(await begin('A'), [], 'ids that begin with a letter of the other case')
+      const odd = [
+        'p%a',
+        'p_b',
+        'p*c',
+        'p?d',
+        'p[e]',
+        'p\\f',
+        "p'g",
+        'p"h',
+        'p\ni',
+        'p\u{1f600}j',
+        'p\ud7ffk',
+        'p\uffffl',
+        'p\u{10ffff}m',
+      ]
+      await bench.enqueueItems(odd)
+      for (const id of odd)
+        same(await begin(id.slice(0, -1)), [id], `ids that begin with ${JSON.stringify(id.slice(0, -1))}`)
+      same(await begin('p', 100), odd.toSorted(), 'ids that begin with p')
+      same((await begin('p', 3)).length, 3, 'the number of ids when three are wanted')
+      same(await begin('p\ud83d'), [], 'ids that begin with half of a character')
+    },
+  },
   'ledger: counts agree with the lists': {
     law: 'counts() reports for each queue and type how many items are in each state.',
     hint: 'whether counters are moved with every change of state, or counted when asked.',

@@ -1,0 +1,12 @@
+-- ids.lua: ids that match a pattern, among the next `count` of all items.
+--
+-- ARGV  now, cursor of the hash, pattern, count (about how many items are looked at)
+-- REPLY next cursor ('0': those were the last), ids...
+local found = call('HSCAN', prefix .. ':items', ARGV[2], 'MATCH', ARGV[3], 'COUNT', ARGV[4])
+local reply = { found[1] }
+for i = 1, #found[2], 2 do
+  -- An expired item counts as absent.
+  local more = cmsgpack.unpack(found[2][i + 1])[9]
+  if not (more and more.ku and more.ku <= now) then reply[#reply + 1] = found[2][i] end
+end
+return reply
