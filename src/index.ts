@@ -17,7 +17,7 @@ import type { WorkSystemOptions } from './work/options.js'
  * ```
  */
 export function createWork<const Defs extends readonly AnyWorkType[] = readonly AnyWorkType[]>(
-  options?: WorkSystemOptions & { readonly work?: Defs },
+  options?: Omit<WorkSystemOptions, 'work'> & { readonly work?: Defs },
 ): WorkSystem<Defs> {
   return createWorkOn<Defs>({ memoryBackend, overPlainPorts }, options)
 }
@@ -121,6 +121,7 @@ export { NotStoredError } from './work/enqueue/enlisted.js'
 export { ItemRefusedError } from './work/enqueue/enqueue.js'
 export { EncodeError } from './work/enqueue/resolve-item.js'
 export type { WorkEvent } from './work/observe/events.js'
+export type { WorkLogger } from './work/observe/log.js'
 export type { WorkSystemOptions } from './work/options.js'
 export type { BatchOutcome, BatchOutcomes } from './work/run/batch-outcome.js'
 export { DeadlineError, RunTimeoutError } from './work/run/run-limits.js'

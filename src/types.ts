@@ -30,9 +30,11 @@ export type { Jitter } from './core/retry/jitter.js'
 export type { PreviewedAttempt, PreviewOptions, StreamPolicyOptions } from './core/retry/preview.js'
 export type { DefaultRetryOptions, RetryHooks } from './core/retry/retry-defaults.js'
 export type { RetryPolicy, RetryPolicyOptions } from './core/retry/retry-policy.js'
+export type { Redact, RedactAbout } from './core/text/redact.js'
 export type { Random } from './core/time/clock.js'
 export type { Pausable } from './work/control/pause.js'
-export type { Batch, BatchReturned } from './work/define/define-batch-work.js'
+export type { Batch, BatchedItem, BatchReturned, WithBatchHandler } from './work/define/define-batch-work.js'
+export type { WithHandler } from './work/define/define-work.js'
 export type { DependencyInput } from './work/define/dependency.js'
 export type {
   AnyWorkContract,
@@ -60,6 +62,7 @@ export type {
   WorkRetry,
 } from './work/define/work.js'
 export type { ContractOptions, RunOptions } from './work/define/work-options.js'
+export type { WorkLogFacts, WorkLogKind } from './work/observe/log-lines.js'
 export type {
   BackpressureContext,
   ErrorPhase,
@@ -71,3 +74,5 @@ export type {
 export type { BatchFail, BatchOk, BatchValue } from './work/run/batch-outcome.js'
 export type { ScheduledFire } from './work/schedule/config.js'
 export type { Cron } from './work/schedule/cron.js'
+export type { HealthOptions, HealthReason, WorkActivity, WorkHealth } from './work/worker/health.js'
+export type { IdleRun, UntilIdleOptions } from './work/worker/until-idle.js'

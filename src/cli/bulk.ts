@@ -2,6 +2,7 @@ import { CANARY_SIZES } from '../ops/actions/action-record.js'
 import type { ActionOptions, ActionReport, BulkVerb, ItemSelector, Ops, Watching } from '../ops/api.js'
 import { type Call, type Command, defineCommand } from './command.js'
 import { EXIT, type ExitCode } from './exit.js'
+import { itemIdOf } from './find-id.js'
 import { FILTER_FLAGS, isFilterWord, readFilters, selectorText } from './input/filters.js'
 import type { Flags, Values } from './input/flags.js'
 import { notesOf } from './screen.js'
@@ -13,14 +14,14 @@ import { mistypedName } from './views/unheard-of.js'
 
 /** Who acts, and why. Both go into the log. */
 export const ACTOR_FLAGS = {
-  who: { kind: 'text', value: '<name>', about: 'who you are, for the log; default: your user on this machine' },
-  why: { kind: 'text', value: '<text>', about: 'why, for the log' },
+  who: { kind: 'text', value: '<name>', about: 'your name, for the log; default: your user name and this machine' },
+  why: { kind: 'text', value: '<text>', about: 'your reason, for the log' },
 } as const satisfies Flags
 
 export const BULK_FLAGS = {
-  all: { kind: 'switch', about: 'everything it applies to' },
+  all: { kind: 'switch', about: 'every item that the command applies to' },
   ...FILTER_FLAGS,
-  'dry-run': { kind: 'switch', about: 'only count the items' },
+  'dry-run': { kind: 'switch', about: 'only count the items; change nothing' },
   yes: { kind: 'switch', short: 'y', about: 'do not ask for confirmation' },
   ...ACTOR_FLAGS,
 } as const satisfies Flags
@@ -68,10 +69,13 @@ export interface Bulk {
   act(target: ItemSelector, options: ActionOptions): Promise<ActionReport>
 }
 
-export async function runBulk(call: BulkCall, target: ItemSelector, bulk: Bulk): Promise<ExitCode> {
+export async function runBulk(call: BulkCall, given: ItemSelector, bulk: Bulk): Promise<ExitCode> {
   const { io, screen, flags, isJson } = call
   const by = actorOf(call)
-  const asks = !flags.yes && (typeof target !== 'string' || bulk.isFinal === true)
+  const target = typeof given === 'string' ? await itemIdOf(call, await call.ops(), given) : given
+  // Who typed only the beginning of an id has not seen yet which item it is.
+  const asks = !flags.yes && (typeof target !== 'string' || target !== given || bulk.isFinal === true)
+  const what = (total: number) => (typeof target === 'string' ? clean(target) : counted(total, 'item'))
   if (flags['dry-run'] || asks) {
     const { total } = await bulk.act(target, { ...by, dryRun: true })
     if (flags['dry-run']) {
@@ -82,10 +86,10 @@ export async function runBulk(call: BulkCall, target: ItemSelector, bulk: Bulk):
     if (total === 0 && typeof target !== 'string') return nothing(call, bulk, target)
     if (io.ask === undefined)
       throw new UsageError(
-        `${bulk.name} would change ${counted(total, 'item')}. There is no terminal to ask on: add --yes, or --dry-run to only count.`,
+        `${bulk.name} would change ${what(total)}. It cannot ask without a terminal: add --yes, or --dry-run to only count.`,
         bulk.name,
       )
-    const answer = await io.ask(`${bulk.name} ${counted(total, 'item')}? [y/N] `)
+    const answer = await io.ask(`${bulk.name} ${what(total)}? [y/N] `)
     if (!/^\s*y(es)?\s*$/i.test(answer ?? '')) {
       // An interrupt leaves the cursor after the question.
       screen.note(answer === undefined ? '\nNothing was changed.' : 'Nothing was changed.')

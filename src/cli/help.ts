@@ -40,7 +40,12 @@ export function renderOverallHelp(
     '',
     paint('title', 'Exit codes'),
     ...hanging('0', 'done', width, paint),
-    ...hanging('1', 'found something (audit, doctor), did not find it, or stopped early', width, paint),
+    ...hanging(
+      '1',
+      'no: it found a problem, did not find what you asked for, changed nothing, or stopped early',
+      width,
+      paint,
+    ),
     ...hanging('2', 'wrong arguments; nothing was done', width, paint),
     ...hanging('3', 'the backend could not be reached, does not support it, or failed', width, paint),
     '',

@@ -1,4 +1,5 @@
-import { errorStack, errorText } from '../core/text/error-text.js'
+import { detailText, errorDetail } from '../core/failure/error-detail.js'
+import { errorText } from '../core/text/error-text.js'
 import { peekString } from '../core/text/safe-read.js'
 import { EXIT, type ExitCode } from './exit.js'
 import { jsonText } from './screen.js'
@@ -6,9 +7,9 @@ import { cleanLines } from './terminal/clean.js'
 import type { Paint } from './terminal/paint.js'
 
 /** Codes of usage errors. */
-const USAGE = new Set(['USAGE', 'BAD_OPTION', 'BAD_CURSOR'])
+const USAGE = new Set(['USAGE', 'BAD_OPTION', 'BAD_CURSOR', 'AMBIGUOUS_ID'])
 /** Codes of negative answers: the item does not exist, or the action does not apply. */
-const NEGATIVE = new Set(['NO_ITEM', 'NO_ACTION', 'WRONG_STATE', 'CONTENDED'])
+const NEGATIVE = new Set(['NO_ITEM', 'NO_ACTION', 'WRONG_STATE', 'CONTENDED', 'WRONG_PHASE', 'WRIT_REFERENCE'])
 
 /** The exit code of an error. */
 export function exitOf(error: unknown): ExitCode {
@@ -31,15 +32,21 @@ export interface ErrorReport {
 export function renderError(error: unknown, { isJson, isDebug, paint, hide, help }: ErrorReport): string[] {
   const message = hide(messageOf(error))
   if (isJson) {
-    const stack = isDebug ? { stack: hide(errorStack(error) ?? '') } : {}
+    const stack = isDebug ? { stack: hide(stackOf(error)) } : {}
     const code = peekString(error, 'code') ?? 'FAILED'
     return [jsonText({ error: { code, message, ...stack } }, 'line')]
   }
   const lines = cleanLines(message).split('\n')
   lines[0] = `${paint('bad', 'millrace:')} ${lines[0]}`
-  if (isDebug) lines.push(paint('dim', cleanLines(hide(errorStack(error) ?? '(no stack)'))))
+  if (isDebug) lines.push(paint('dim', cleanLines(hide(stackOf(error)))))
   if (help !== undefined) lines.push(paint('dim', `Help: ${help}`))
   return lines
+}
+
+/** As `show` prints that of an item. */
+function stackOf(error: unknown): string {
+  const detail = errorDetail(error)
+  return detail === undefined ? '(no stack)' : detailText(detail)
 }
 
 /** Our own errors are complete; others need the name and the system's error code. */

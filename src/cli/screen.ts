@@ -2,7 +2,7 @@ import type { Io, Sink } from './io.js'
 import { cleanJson } from './terminal/clean.js'
 import { type Paint, painterFor, plain } from './terminal/paint.js'
 import { type Cell, type Column, renderFacts, renderTable } from './terminal/table.js'
-import { cut } from './terminal/width.js'
+import { wrapText } from './terminal/wrap.js'
 
 /** The output of commands: lines and tables or one JSON document on stdout, notes on stderr. */
 export interface Screen {
@@ -57,17 +57,11 @@ export function jsonText(value: unknown, form: 'document' | 'line'): string {
   return cleanJson(text)
 }
 
-/** Text wrapped to that width, each line indented. */
+/** Text wrapped to that width, or to a readable one if that is less; each line indented. */
 export function wrap(text: string, columns: number, indent = ''): string[] {
-  const room = Math.max(20, Math.min(columns, 100) - indent.length)
-  const lines: string[] = []
-  let line = ''
-  for (const word of text.split(/\s+/).filter((one) => one !== '')) {
-    if (line !== '' && line.length + 1 + word.length > room) {
-      lines.push(line)
-      line = word
-    } else line = line === '' ? word : `${line} ${word}`
-  }
-  if (line !== '') lines.push(line)
-  return lines.map((one) => cut(indent + one, columns))
+  const room = Math.max(20, Math.min(columns, READABLE) - indent.length)
+  return wrapText(text, room).map((line) => indent + line)
 }
+
+/** Longer lines are hard to read. */
+const READABLE = 100

@@ -1,15 +1,17 @@
 import type { FailureClass } from '../core/failure/failure.js'
 import type { RetryPolicyOptions } from '../core/retry/retry-policy.js'
 import type { At, Ms } from '../core/time/time.js'
+import type { WatcherReport } from '../guild/stacks/api.js'
 import type { FailureGroup, ItemQuery, ItemSummary, LogEntry, TypeCounts } from '../ports/inspect.js'
-import type { Attempt } from '../ports/item.js'
+import type { Attempt, EndedRun } from '../ports/item.js'
 import type { WorkerRecord } from '../ports/ledger.js'
 import type { ItemState } from '../ports/words.js'
 import type { WritReason } from './guild/writ-facts.js'
 import type { Reason } from './items/explain.js'
+import type { LetterOps } from './letters/api.js'
 
 /** What people and tools can ask of a backend and do to it. No handler is loaded and nothing is claimed. */
-export interface Ops {
+export interface Ops extends LetterOps {
   /** Per queue and type: items by state, what ended in the last minute, how long the oldest has waited; and the workers. */
   overview(): Promise<Overview>
   /** How many items are in each state, by queue and type. */
@@ -18,6 +20,11 @@ export interface Ops {
   list(query?: Partial<ItemQuery>): Promise<Page>
   /** One item with its attempts and its timeline; `undefined` when the backend has no item with that id. */
   item(id: string): Promise<ItemReport | undefined>
+  /**
+   * The id of an item from the beginning of it: the item with exactly that id, or the only one whose id begins so. Rejects with
+   * `AMBIGUOUS_ID` when several do; `undefined` when none does. All other calls take whole ids.
+   */
+  findId(idOrPrefix: string): Promise<string | undefined>
   /** Why an item does not run, the deciding reason first, each with what would resolve it. */
   explain(id: string): Promise<readonly [Reason, ...Reason[]]>
   /** What would happen after that failure: its class, and when each attempt would run. */
@@ -28,7 +35,7 @@ export interface Ops {
   workers(): Promise<readonly WorkerReport[]>
   /** Every schedule with its next occurrences, and the clock changes of its zone in between. */
   schedules(fires?: number): Promise<readonly ScheduleReport[]>
-  /** The latest actions of people and tools, newest first. */
+  /** The latest actions of people and tools, newest first; with `stacks`, also those on writs. */
   log(limit?: number): Promise<readonly LogEntry[]>
 
   /** Dead items run again from attempt 1, with their id, group and history. */
@@ -39,8 +46,10 @@ export interface Ops {
   cancel(what: ItemSelector, by: ActionOptions): Promise<ActionReport>
   /** Makes scheduled, retrying and held items ready now. */
   runNow(what: ItemSelector, by: ActionOptions): Promise<ActionReport>
-  pause(what: PauseTarget, by: Actor): Promise<void>
-  resume(what: PauseTarget, by: Actor): Promise<void>
+  /** No worker starts items of that queue or type until it is resumed. The answer says whether that changed anything. */
+  pause(what: PauseTarget, by: PauseOptions): Promise<PauseReport>
+  /** What is paused runs again. The answer says whether it was paused. */
+  resume(what: PauseTarget, by: Actor): Promise<PauseReport>
   /** Bulk actions and their progress, newest first. */
   actions(): Promise<readonly ActionReport[]>
   /** Continues a bulk action that was interrupted. Another process still running it stops after its current page. */
@@ -51,10 +60,19 @@ export interface Ops {
 
   /** The guild's writs by phase, type or parent, newest first. Needs `stacks`. */
   writs(query?: WritQuery): Promise<readonly WritSummary[]>
-  /** One writ: its phase, links, rigs as attempts against the cap, why it is stuck, what the retry observer decided. */
+  /** One writ, by its id or the beginning of it: its phase, links, rigs as attempts against the cap, why it is stuck, what the retry observer decided. */
   writ(id: string): Promise<WritReport | undefined>
-  /** One rig with its engines. */
+  /** One rig with its engines, by its id or the beginning of it. */
   rig(id: string): Promise<RigReport | undefined>
+  /** The guild's durable watchers: how many events wait for each, and how many it could not handle. Needs `stacks`. */
+  watchers(): Promise<readonly WatcherReport[]>
+
+  /** Opens a draft. It takes the id of a writ or its beginning, as the next two do; who and why are logged with the change. */
+  openWrit(id: string, by: Actor): Promise<WritSummary>
+  /** Ends a writ as cancelled, with those below it and the rig that goes on for it. `why` becomes its resolution. */
+  cancelWrit(id: string, by: Actor): Promise<WritSummary>
+  /** Gives a stuck writ one more rig, also at its cap; one that waits for its next rig gets it now. */
+  retryWrit(id: string, by: Actor): Promise<WritSummary>
 }
 
 /** Who acts, and why. Both go into the log. */
@@ -68,6 +86,22 @@ export type ItemSelector = string | { readonly [K in Exclude<keyof ItemQuery, 'c
 
 /** What can be paused: a queue or a type. */
 export type PauseTarget = { readonly queue: string } | { readonly type: string }
+
+/** Options of `pause`. */
+export interface PauseOptions extends Actor {
+  /** Pauses nothing if no item has that name and no worker serves it: it was probably mistyped. Default false. */
+  readonly mustBeKnown?: boolean
+}
+
+/** What came of `pause` or `resume`. */
+export interface PauseReport {
+  readonly what: 'queue' | 'type'
+  readonly name: string
+  /** False: it was paused already, was not paused, or is unknown and had to be known. Nothing was written. */
+  readonly isChanged: boolean
+  /** Whether an item has that name, or a worker serves it. Absent where the backend cannot list its items. */
+  readonly isKnown?: boolean
+}
 
 /** How the caller follows and stops a bulk action. */
 export interface Watching {
@@ -127,6 +161,8 @@ export interface Overview {
   readonly rows: readonly OverviewRow[]
   readonly workers: readonly WorkerReport[]
   readonly paused: { readonly queues: readonly string[]; readonly types: readonly string[] }
+  /** How many writs of the guild are open, and how many are stuck. Only with `stacks`. */
+  readonly writs?: { readonly open: number; readonly stuck: number }
 }
 
 /** One type on one queue. */
@@ -170,8 +206,8 @@ export interface ListedItem extends ItemSummary {
 
 /** One item with its history and payloads. Payloads and errors have passed through `redact`. */
 export interface ItemReport extends ListedItem {
-  /** Every run, with its class, rule, error, worker and times. Empty where the backend keeps none. */
-  readonly attempts: readonly Attempt[]
+  /** Every run, with its outcome, class, rule, error, worker and times. Empty where the backend keeps none. */
+  readonly attempts: readonly RunReport[]
   /** What happened to it, in order, as far as the backend keeps it. */
   readonly timeline: readonly TimelineEntry[]
   /** The encoded input. Absent where it is no longer kept. */
@@ -186,6 +222,11 @@ export interface ItemReport extends ListedItem {
   readonly group?: { readonly open: number; readonly value?: string }
   /** What it waits for, while a gate holds it. */
   readonly waitsFor?: readonly string[]
+}
+
+/** One run of an item. Only a failed one has a class and an error. */
+export interface RunReport extends Attempt {
+  readonly outcome: 'succeeded' | 'failed' | EndedRun
 }
 
 /** One entry of an item's timeline. */
@@ -230,7 +271,10 @@ export interface Preview {
 /** A schedule and its next occurrences. */
 export interface ScheduleReport {
   readonly name: string
+  /** The rule as it is stored, with its zone: `TZ=Europe/Berlin 0 3 * * *`, or `next()` for a function. */
   readonly spec: string
+  /** The rule without its zone. Absent for a function. */
+  readonly cron?: string
   readonly nextAt: At
   /** The next occurrences, `nextAt` first. Only `nextAt` where the rule is a function. */
   readonly fires: readonly At[]
@@ -337,6 +381,10 @@ export interface WritSummary {
 export interface WritReport extends WritSummary {
   readonly body: string
   readonly resolution?: string
+  /** It gets no rig before this. */
+  readonly runAt?: string
+  /** It fails when it has not ended by this. */
+  readonly deadline?: string
   /** In both directions; `kind` is what a link means to a plugin. */
   readonly links: readonly {
     readonly to: string
@@ -354,6 +402,8 @@ export interface WritReport extends WritSummary {
   readonly reasons: readonly WritReason[]
   /** What the retry observer decides about it now, and why. Absent if the guild has none. */
   readonly retry?: { readonly decision: 'requeue' | 'leave'; readonly why: string }
+  /** What people did to it, newest first. */
+  readonly log: readonly LogEntry[]
 }
 
 /** One rig of a writ: one attempt, with its engines. */

@@ -21,7 +21,7 @@ export type { Redact, RedactAbout } from '../core/text/redact.js'
 export type { FailureGroup, LogEntry } from '../ports/inspect.js'
 export type { WorkerRecord, WorkerSettings } from '../ports/ledger.js'
 export { NotSupportedError } from '../work/control/pause.js'
-export { NoActionError, NoItemError, WrongStateError } from './actions/errors.js'
+export { AmbiguousIdError, NoActionError, NoItemError, WrongStateError } from './actions/errors.js'
 export type {
   ActionOptions,
   ActionReport,
@@ -39,11 +39,14 @@ export type {
   Overview,
   OverviewRow,
   Page,
+  PauseOptions,
+  PauseReport,
   PauseTarget,
   Preview,
   PreviewPolicy,
   RedriveOptions,
   RigReport,
+  RunReport,
   ScheduleReport,
   SkippedCode,
   TimelineEntry,
@@ -56,4 +59,15 @@ export type {
 export type { GuildStacks } from './guild/books.js'
 export type { WritReason, WritReasonCode } from './guild/writ-facts.js'
 export type { Reason, ReasonCode } from './items/explain.js'
+export type {
+  LetterActionOptions,
+  LetterActionReport,
+  LetterFilter,
+  LetterOps,
+  LetterPage,
+  LetterQuery,
+  LetterReport,
+  LetterSelector,
+  ListedLetter,
+} from './letters/api.js'
 export type { OpsOptions } from './ops.js'

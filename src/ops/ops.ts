@@ -8,6 +8,10 @@ import type { Ops } from './api.js'
 import { openAudit } from './audit/audit.js'
 import { openOpsContext } from './context.js'
 import type { GuildStacks } from './guild/books.js'
+import { openWritActions } from './guild/writ-actions.js'
+import { withShownReason } from './items/redacted.js'
+import { openLetterActions } from './letters/letter-actions.js'
+import { openLetterReads } from './letters/read-letters.js'
 import { openReads } from './reads.js'
 
 /** Options of {@link openOps}. */
@@ -19,7 +23,10 @@ export interface OpsOptions {
    * What people may see of inputs, results, progress, group values and errors. Default: everything. If it throws, the value is withheld.
    */
   readonly redact?: Redact
-  /** The document store of a guild, for `writs`, `writ` and `rig`: what `openStacks` returned, sealed or not. */
+  /**
+   * The document store of a guild, for what concerns writs: what `openStacks` returned, or the `stacks` of a guild in this process. To
+   * act on writs, a store of your own must not be sealed.
+   */
   readonly stacks?: GuildStacks
 }
 
@@ -34,5 +41,14 @@ export function openOpsOn(overPlainPorts: OverPlainPorts, ports: Ports, options:
     ...(clock === undefined ? {} : { clock }),
   })
   const redacted = redactedBy(functionOption<Redact>('openOps.redact', redact, (value) => value))
-  return Object.freeze({ ...openReads(context, { redacted, stacks }), ...openActions(context), ...openAudit(context) })
+  const actions = openActions(context, stacks)
+  return Object.freeze({
+    ...openReads(context, { redacted, stacks }),
+    ...actions,
+    log: async (limit?: number) => (await actions.log(limit)).map((entry) => withShownReason(entry, redacted)),
+    ...openWritActions(stacks, context.clock),
+    ...openAudit(context),
+    ...openLetterReads(context, redacted),
+    ...openLetterActions(context),
+  })
 }

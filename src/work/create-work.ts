@@ -1,5 +1,7 @@
 import type { Metrics } from '../core/metrics/metrics.js'
 import type { StatValue } from '../core/metrics/stat.js'
+import { optionsObject } from '../core/options.js'
+import { processWide } from '../core/process/process-wide.js'
 import { retry } from '../core/retry/retry.js'
 import type { Clock } from '../core/time/clock.js'
 import { findLedger, type OverPlainPorts } from '../ports/find-ledger.js'
@@ -31,10 +33,13 @@ import type {
 } from './define/work.js'
 import { Engine } from './engine.js'
 import { enqueueMany, type ManySender } from './enqueue/enqueue-many.js'
+import { ENQUEUE_NAMES } from './enqueue/resolve-item.js'
 import { resolveSystemOptions, type WorkSystemOptions } from './options.js'
 import type { ScheduleConfig } from './schedule/config.js'
 import type { Handle } from './wait/handles.js'
 import type { ActiveWork } from './worker/active-items.js'
+import type { HealthOptions, WorkHealth } from './worker/health.js'
+import type { IdleRun, UntilIdleOptions } from './worker/until-idle.js'
 
 /** What this system runs on. */
 export interface WorkCapabilities {
@@ -100,6 +105,23 @@ export interface WorkSystem<Defs extends readonly AnyWorkType[] = readonly AnyWo
    * enqueues: for `stopDrain`, but at least 5 s. What stays unanswered is reported (`ENQUEUES_UNANSWERED`). Idempotent.
    */
   stop(): Promise<void>
+  /**
+   * Works until nothing is left that this process could run now, or until its time is over, and stops: for functions that must end,
+   * such as serverless ones and cron jobs. Items that are due later do not hold it; what its handlers queue does. It makes itself
+   * ready for the next call, and rejects with `ALREADY_WORKING` on a system that works.
+   *
+   * @example
+   * ```ts
+   * const w = createWork({ backend, work: [charge], autoStart: false })
+   * const { ended, succeeded, dead } = await w.runUntilIdle({ within: 20_000 })
+   * ```
+   */
+  runUntilIdle(options?: UntilIdleOptions): Promise<IdleRun>
+  /**
+   * For probes: whether this process is live (if not, restart it) and ready (if not, send it nothing), and why not. It asks the
+   * backend one cheap question, and never rejects because of the answer.
+   */
+  health(options?: HealthOptions): Promise<WorkHealth>
   /** The states of items: all of the backend's where it can list, otherwise those this process has seen. */
   list(filter?: ListFilter): Promise<WorkState[]>
   /**
@@ -163,8 +185,8 @@ export function createWorkOn<const Defs extends readonly AnyWorkType[]>(
   })
 
   const enqueueOne = (work: Work, given: EnqueueOptions | undefined): Handle => {
-    if (given === undefined || !('id' in Object(given))) return engine.enqueue(work, given)
-    const { id, ...others } = given
+    if (given === undefined) return engine.enqueue(work, given)
+    const { id, ...others } = optionsObject('enqueue', given, ENQUEUE_NAMES)
     return engine.enqueue(id === undefined ? work : withId(work, id), others)
   }
   const enqueue = (first: Work | string, second?: unknown, third?: EnqueueOptions): Handle => {
@@ -198,6 +220,8 @@ export function createWorkOn<const Defs extends readonly AnyWorkType[]>(
     schedule: (config: ScheduleConfig) => engine.schedule(config),
     start: () => engine.start(),
     stop: () => engine.stop(),
+    runUntilIdle: (idle?: UntilIdleOptions) => engine.runUntilIdle(idle),
+    health: (asked?: HealthOptions) => engine.health(asked),
     list: (filter?: ListFilter) => engine.list(filter),
     states: async (ids: readonly string[]) => engine.states(ids),
     cancel: (id: string, reason?: string) => engine.controls.cancel(id, reason),
@@ -216,13 +240,14 @@ export function createWorkOn<const Defs extends readonly AnyWorkType[]>(
   }) as unknown as WorkSystem<Defs>
 }
 
-const warned = new Set<string>()
+const warnedOfPorts = processWide('plain-ports-warned', () => new Set<string>())
 
 /**
  * One wrapped port makes a system plain: its settlements are then steps, not one atomic commit. Users who wrap a port to log its
  * calls do not expect that, so a warning says it, once for each port and process.
  */
 function warnPlain(foreign: string): void {
+  const warned = warnedOfPorts()
   if (warned.has(foreign)) return
   warned.add(foreign)
   process.emitWarning(

@@ -25,6 +25,7 @@ import { initialState, KnownStates } from './wait/states.js'
 import { BackendTime } from './worker/backend-time.js'
 import { Doers } from './worker/doers.js'
 import { Lending } from './worker/lend-place.js'
+import { LoopPulse } from './worker/loop-pulse.js'
 import { PrefetchWindow } from './worker/prefetch-window.js'
 import { SkipQueueRoom } from './worker/skip-queue.js'
 import { workerSettings } from './worker/worker-registration.js'
@@ -72,6 +73,7 @@ export class EngineContext {
   readonly skipQueueRoom: SkipQueueRoom
   readonly turns: EventLoopTurns
   readonly recorder: Recorder
+  readonly pulse: LoopPulse
   readonly tracing: Tracing
   /** How many batches were sent: what was added before the last one can no longer be changed. */
   batches = 0
@@ -97,7 +99,7 @@ export class EngineContext {
     this.queueName = (queue) => opened.names.get(queue) ?? 'default'
     const queues = [ports.queue, ...registry.queues].map(this.queueName)
     this.worker = Object.freeze({
-      id: o.newId(),
+      id: o.workerId,
       host: hostname(),
       version: VERSION,
       types: registry.types,
@@ -146,7 +148,8 @@ export class EngineContext {
     })
     this.unanswered = new UnansweredEnqueues(o.clock, () => this.#holdForEnqueues(opened))
     this.lost = new LostEnqueues(o.clock, opened.beforeClose)
-    this.recorder = new Recorder(o, registry)
+    this.pulse = new LoopPulse(() => o.clock.monotonic(), o.visibility)
+    this.recorder = new Recorder(o, registry, this.pulse)
     this.tracing = new Tracing(o.given.tracer)
     this.#known = opened.ledger.inspect === undefined ? new KnownStates(o.maxStates) : undefined
   }
@@ -191,6 +194,13 @@ export class EngineContext {
     this.learnTime(now, askedMs)
   }
 
+  /** The cheapest question that the backend itself has to answer. */
+  async ping(): Promise<void> {
+    if (this.ledger.atomic) return this.askTime()
+    // Over plain ports a claim from no queue asks none of them.
+    await this.ports.store.get(`${this.o.prefix}health`)
+  }
+
   /** Reports an error that is not the failure of an item. */
   readonly failed = (error: unknown, phase: ErrorPhase): void => this.o.onError(error, phase)
 
@@ -213,8 +223,7 @@ export class EngineContext {
    * Waits until the backend has answered all enqueues so far. What takes too long is reported and no longer waited for: a backend
    * that is down must not keep a process from ending.
    */
-  async enqueuesAnswered(by: 'stop' | 'close'): Promise<void> {
-    const ms = enqueueTimeoutMs(this.o.stopDrain)
+  async enqueuesAnswered(by: 'stop' | 'close', ms: Ms = enqueueTimeoutMs(this.o.stopDrain)): Promise<void> {
     const count = await this.unanswered.settled(ms)
     if (count > 0) this.failed(new UnansweredError(count, ms, by), 'queue')
     // Includes those that failed meanwhile. A stop reports them later, after it has waited for the last ones.

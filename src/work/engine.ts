@@ -1,6 +1,6 @@
 import { OptionTypeError } from '../core/options.js'
 import { keepAlive } from '../core/time/keep-alive.js'
-import type { MaybePromise } from '../core/time/time.js'
+import type { MaybePromise, Ms } from '../core/time/time.js'
 import { unreachable } from '../core/unreachable.js'
 import type { OpenedLedger } from '../ports/find-ledger.js'
 import type { ItemSummary } from '../ports/inspect.js'
@@ -8,6 +8,7 @@ import type { ClaimedItem, DeadEnding } from '../ports/item.js'
 import type { Ports } from '../ports/ports.js'
 import type { ClosedGroup } from '../ports/settlement.js'
 import type { Delivery } from '../source/loop/delivery.js'
+import type { LoopSummary } from '../source/loop/loop-observer.js'
 import { Controls } from './control/controls.js'
 import { checkWorks } from './define/input-schema.js'
 import type { Registry } from './define/registry.js'
@@ -17,14 +18,16 @@ import { Enqueuer } from './enqueue/enqueue.js'
 import type { ResolvedSystemOptions } from './options.js'
 import type { ScheduleConfig } from './schedule/config.js'
 import { Schedules } from './schedule/schedules.js'
-import { GroupCompletion } from './settle/group-completion.js'
 import type { RunPendingSettlement } from './settle/pending-settlement.js'
+import { ClosedGroupReporter } from './settle/report-closed-groups.js'
 import { type Handle, Handles } from './wait/handles.js'
 import { FoundItem } from './wait/item-handle.js'
 import { listItems } from './wait/list-items.js'
 import { statesOf } from './wait/states.js'
 import type { ActiveWork } from './worker/active-items.js'
 import { measureQueueDepths } from './worker/backlog.js'
+import { Health, type HealthOptions, type WorkHealth } from './worker/health.js'
+import { AlreadyWorkingError, type IdleRun, idleTimes, RunTally, type UntilIdleOptions } from './worker/until-idle.js'
 import { watchUnused, workWasTaken } from './worker/unused-worker.js'
 import { WorkerLoop } from './worker/worker-loop.js'
 
@@ -37,10 +40,14 @@ export class Engine {
   readonly #context: EngineContext
   readonly #enqueuer: Enqueuer
   readonly #handles: Handles
-  readonly #groups: GroupCompletion
+  readonly #groups: ClosedGroupReporter
   readonly #loop: WorkerLoop
   readonly #schedules: Schedules
-  #running: Promise<unknown> | undefined
+  readonly #health: Health
+  #running: Promise<LoopSummary | undefined> | undefined
+  /** The loop ended by itself: nothing claims any more, though it was not stopped. */
+  #hasEnded = false
+  #tally: RunTally | undefined
   #stopping: Promise<void> | undefined
   #hold: (() => void) | undefined
   #isWanted = false
@@ -51,23 +58,24 @@ export class Engine {
     const context = new EngineContext(o, ports, opened, registry)
     this.#context = context
     this.controls = new Controls(context, (view, error, closed) => this.#endedUnrun(view, 'cancelled', error, closed))
-    this.#handles = new Handles(context, this.controls)
-    this.#groups = new GroupCompletion(context, (...closed) => this.#handles.groupClosed(...closed))
+    this.#handles = new Handles(context, this.controls, this.#accepted)
+    this.#groups = new ClosedGroupReporter(context, (...closed) => this.#handles.groupClosed(...closed))
     this.#loop = new WorkerLoop(context, {
       settled: (delivery, settling) => this.#settled(delivery, settling),
       endedUnrun: (view, error, closed) => this.#endedUnrun(view, 'unroutable', error, closed),
       closed: (group) => this.#groups.closed(group),
       moved: () => {
         if (context.recorder.active.size > 0) workWasTaken()
-        this.#holdProcess()
+        this.#moved()
       },
     })
     this.#schedules = new Schedules(context, this.#accepted)
+    this.#health = new Health(context)
     this.#enqueuer = new Enqueuer(context, (...held) => this.#loop.runSkippingQueue(...held))
   }
 
   enqueue(work: Work, options: WorkInstanceOptions | undefined): Handle {
-    return this.#handles.handle(this.#enqueuer.enqueue(work, options), this.#accepted)
+    return this.#handles.handle(this.#enqueuer.enqueue(work, options))
   }
 
   /** An item that any process has enqueued. */
@@ -95,21 +103,76 @@ export class Engine {
   }
 
   start(): void {
+    const { o, registry, worker } = this.#context
     this.#isWanted = true
     // A start during a stop takes effect afterwards: two loops at the same time would be two workers.
     if (this.#running !== undefined || this.#stopping !== undefined) return
     this.#handles.open()
     this.#schedules.start()
-    this.#running = this.#loop.run().catch((error) => this.#context.failed(error, 'queue'))
+    o.log.started(registry.types, worker.queues)
+    this.#hasEnded = false
+    const run = this.#loop.run().catch((error) => {
+      this.#context.failed(error, 'queue')
+      return undefined
+    })
+    this.#running = run
+    void run.then(() => {
+      this.#hasEnded = this.#running === run
+    })
     this.#holdProcess()
     if (!this.#wasStarted) this.#watchUnused()
     this.#wasStarted = true
   }
 
-  stop(): Promise<void> {
+  /** Works until nothing is left that is due, or until its time is over; then it stops. */
+  async runUntilIdle(options?: UntilIdleOptions): Promise<IdleRun> {
+    const { o } = this.#context
+    const { claimMs, drainMs } = idleTimes(options, o.stopDrain)
+    const activity = this.#activity
+    if (activity === 'working' || activity === 'stopping') throw new AlreadyWorkingError()
+    const tally = new RunTally()
+    this.#tally = tally
+    // Nothing else may keep the process while the loop waits for an answer or for its handlers.
+    const release = o.clock.isReal === true && o.given.keepAlive !== false ? keepAlive() : undefined
+    const timer = new AbortController()
+    try {
+      const idle = this.#loop.whenIdle()
+      this.start()
+      const run = this.#running
+      const timeUp =
+        claimMs === Infinity
+          ? []
+          : [o.clock.sleep(claimMs, timer.signal).then(() => 'time' as const, () => 'time' as const)] // biome-ignore format: one line
+      const ended = await Promise.race([
+        idle.then(() => 'idle' as const),
+        Promise.resolve(run).then(() => 'stopped' as const),
+        ...timeUp,
+      ])
+      await this.stop(ended === 'time' ? drainMs : undefined)
+      const summary = await run
+      return tally.result(ended, summary === undefined ? 0 : summary.returned + summary.abandoned + summary.lost)
+    } finally {
+      timer.abort()
+      release?.()
+      this.#tally = undefined
+    }
+  }
+
+  health(options?: HealthOptions): Promise<WorkHealth> {
+    return this.#health.ask(options, () => ({ activity: this.#activity, hasEnded: this.#hasEnded }))
+  }
+
+  get #activity(): WorkHealth['activity'] {
+    if (this.#stopping !== undefined) return 'stopping'
+    if (this.#running !== undefined) return 'working'
+    return this.#wasStarted ? 'stopped' : 'adding'
+  }
+
+  /** `drainMs`: how long running work may go on. Default: `stopDrain`. */
+  stop(drainMs?: Ms): Promise<void> {
     this.#isWanted = false
     this.#endWatch?.()
-    this.#stopping ??= this.#stop().finally(() => {
+    this.#stopping ??= this.#stop(drainMs).finally(() => {
       this.#stopping = undefined
       if (this.#isWanted) this.start()
     })
@@ -135,16 +198,18 @@ export class Engine {
     return listItems(this.#context, filter)
   }
 
-  async #stop(): Promise<void> {
+  async #stop(givenDrainMs: Ms | undefined): Promise<void> {
     const running = this.#running
     this.#running = undefined
     const { o, lost } = this.#context
-    const enqueuesAnswered = this.#context.enqueuesAnswered('stop')
-    await Promise.all([this.#schedules.stop(o.stopDrain), this.#loop.stop(o.stopDrain, enqueuesAnswered)])
+    const drainMs = givenDrainMs ?? o.stopDrain
+    const enqueuesAnswered = this.#context.enqueuesAnswered('stop', givenDrainMs)
+    await Promise.all([this.#schedules.stop(drainMs), this.#loop.stop(drainMs, enqueuesAnswered)])
     await running
     // What handlers and schedules enqueued as they ended.
-    await this.#context.enqueuesAnswered('stop')
+    await this.#context.enqueuesAnswered('stop', givenDrainMs)
     lost.report()
+    if (running !== undefined) o.log.stopped()
     this.#handles.close()
     this.#holdProcess()
   }
@@ -154,6 +219,7 @@ export class Engine {
     const { envelope } = ran.item
     const at = this.#context.now()
     this.#context.recorder.settled(delivery, settling, at)
+    this.#tally?.count(summary)
     if (ran.outcome.kind === 'returned') {
       for (const { item } of ran.outcome.children) this.#context.remember(item, { status: 'pending' })
     }
@@ -190,7 +256,7 @@ export class Engine {
         unreachable(summary)
     }
     this.#groups.settled(settling)
-    this.#holdProcess()
+    this.#moved()
   }
 
   /** The item was waiting, and this system ended it: by a cancel, or because no worker knows its type. */
@@ -201,7 +267,13 @@ export class Engine {
     this.#holdProcess()
   }
 
-  readonly #accepted = (): void => this.#holdProcess()
+  readonly #accepted = (): void => this.#moved()
+
+  /** What this process holds or owes may have changed. */
+  #moved(): void {
+    this.#loop.moved()
+    this.#holdProcess()
+  }
 
   /** Where work outlives the process, other processes may have enqueued it: a worker that ends early has missed it. */
   #watchUnused(): void {

@@ -16,6 +16,7 @@ import {
 } from '../core/options.js'
 import { warn, warnOnce } from '../core/process/warn-once.js'
 import { type RetryOptions, resolveRetryOptions } from '../core/retry/retry.js'
+import { type Redact, type Redacted, redactedBy } from '../core/text/redact.js'
 import { type Clock, clockFrom, type Random, systemClock } from '../core/time/clock.js'
 import type { Ms } from '../core/time/time.js'
 import { KEEP_COMPLETED_MS, KEEP_DEAD_MS } from '../ports/limits.js'
@@ -24,6 +25,7 @@ import type { AnyWorkType, WorkRetry, WorkState } from './define/work.js'
 import { checkDoer, checkRetry, concurrencyOption, type FailureClassifier } from './define/work-options.js'
 import { UnansweredError } from './enqueue/unanswered-enqueues.js'
 import type { WorkEvent } from './observe/events.js'
+import { logOption, WorkLog, type WorkLogger } from './observe/log.js'
 import type { Retention } from './settle/settle.js'
 
 /** Where an error came up that is not the failure of an item: while claiming and routing, or while writing an outcome. */
@@ -89,12 +91,21 @@ export interface WorkSystemOptions {
   /** Of every key in the store. Default `'work:'`. */
   readonly prefix?: string
   readonly codec?: JsonCodec
+  /**
+   * One line for each failed run, dead item, lost lease, start and stop, at most 20 a second and then their number. `true`: to
+   * stderr; a logger with `info`, `warn` and `error`, such as pino: to it; `false`: none. Default: warnings and errors to stderr,
+   * unless there is an `onEvent`, `NODE_ENV` is `test`, or a test moves the clock.
+   */
+  readonly log?: boolean | WorkLogger
+  /** What a log may show of errors, and of bodies that are no items: it gets the text and returns the one to write. */
+  readonly redact?: Redact
   readonly logWith?: LogWith
   readonly logContext?: (input: unknown, type: string) => Readonly<Record<string, unknown>> | undefined
   /** Called for each item once what happened is stored. It is not awaited: give a slow listener its own bounded buffer. */
   readonly onEvent?: (event: WorkEvent) => void
   /**
-   * Called for errors that are not the failure of an item. Without it, each of them is a process warning, once
+   * Called for errors that are not the failure of an item. Without it, each of them is a line of the `log` that was given, else a
+   * process warning, once
    * (`MILLRACE_WORK_ERROR`; `ENQUEUES_UNANSWERED` each time). So are enqueues that failed and were not awaited, with their number
    * (`MILLRACE_ENQUEUE_LOST`).
    */
@@ -116,7 +127,10 @@ export interface WorkSystemOptions {
   readonly metrics?: Metrics
   readonly strictReturn?: boolean
   readonly generateId?: () => string
-  /** Starts working immediately. Default true. */
+  /**
+   * Starts working immediately. Default true. `false`: it adds work, and claims none until `start()`, or `runUntilIdle()`, is called;
+   * for web processes that only add, and for functions that must end.
+   */
   readonly autoStart?: boolean
   readonly now?: () => number
   /** Time and timers; wins over `now`. */
@@ -169,6 +183,8 @@ const NAMES = [
   'heartbeat',
   'prefix',
   'codec',
+  'log',
+  'redact',
   'logWith',
   'logContext',
   'onEvent',
@@ -208,6 +224,10 @@ export interface ResolvedSystemOptions {
   readonly random: Random
   /** The user's own doer. Undefined: one with `concurrency` places. */
   readonly doer: Doer | undefined
+  /** Its id among the workers of the fleet. */
+  readonly workerId: string
+  readonly log: WorkLog
+  readonly redacted: Redacted
   /** Reports an error that is not the failure of an item. It never throws. */
   readonly onError: (error: unknown, phase: ErrorPhase) => void
   readonly concurrency: number
@@ -242,12 +262,16 @@ function heartbeatOption(given: unknown, visibility: Ms): Ms {
   return heartbeat
 }
 
-/** Calls the listener, whose errors are ignored. Without one, each error is a process warning, once. */
-function reporter(onError: WorkSystemOptions['onError']): ResolvedSystemOptions['onError'] {
+/** Calls the listener, whose errors are ignored. Without one, each error is a line of the log, or a process warning, once. */
+function reporter(onError: WorkSystemOptions['onError'], log: WorkLog): ResolvedSystemOptions['onError'] {
   if (onError !== undefined) return (error, phase) => callObserver(() => onError(error, phase))
-  return (error) => {
+  return (error, phase) => {
     // The caller that closed the backend knows.
     if (isClosedBackend(error)) return
+    if (log.isGiven) {
+      log.failed(error, phase)
+      return
+    }
     // Each of these is another loss, though its text may be the same.
     const report = error instanceof UnansweredError ? warn : warnOnce
     report('MILLRACE_WORK_ERROR', error, 'createWork({ onError })')
@@ -258,7 +282,16 @@ export function resolveSystemOptions(options: WorkSystemOptions | undefined): Re
   const given = optionsObject('createWork', options, NAMES)
   checkRetry('createWork.retry', given.retry)
   if (given.portRetry !== undefined) resolveRetryOptions('createWork.portRetry', given.portRetry)
-  for (const name of ['onEvent', 'onError', 'onBacklog', 'onFailure', 'accept', 'backpressure', 'logWith'] as const) {
+  for (const name of [
+    'onEvent',
+    'onError',
+    'onBacklog',
+    'onFailure',
+    'accept',
+    'backpressure',
+    'redact',
+    'logWith',
+  ] as const) {
     if (given[name] !== undefined) functionOption(`createWork.${name}`, given[name])
   }
   for (const name of ['autoStart', 'keepAlive'] as const) {
@@ -268,13 +301,22 @@ export function resolveSystemOptions(options: WorkSystemOptions | undefined): Re
   const ms = (name: keyof WorkSystemOptions, fallback: Ms, min = 0) =>
     numberOption(`createWork.${name}`, given[name], { default: fallback, min })
   const visibility = numberOption('createWork.visibility', given.visibility, { default: 30_000, above: 0 })
+  const clock =
+    given.clock ?? (given.now === undefined ? systemClock : clockFrom(functionOption('createWork.now', given.now)))
+  const generateId = functionOption('createWork.generateId', given.generateId, newId)
+  const workerId = generateId()
+  const redacted: Redacted = given.redact === undefined ? (_, value) => value : redactedBy(given.redact)
+  const target = logOption(given.log, { hasListener: given.onEvent !== undefined, clock })
+  const log = new WorkLog(target, clock, redacted, workerId)
   return Object.freeze({
     given,
-    clock:
-      given.clock ?? (given.now === undefined ? systemClock : clockFrom(functionOption('createWork.now', given.now))),
+    clock,
+    workerId,
+    log,
+    redacted,
     random: functionOption('createWork.random', given.random, Math.random),
     doer: given.doer,
-    onError: reporter(given.onError),
+    onError: reporter(given.onError, log),
     concurrency: concurrencyOption('createWork', given, 32),
     pollInterval: numberOption('createWork.pollInterval', given.pollInterval, { default: 1_000, above: 0 }),
     visibility,
@@ -284,7 +326,7 @@ export function resolveSystemOptions(options: WorkSystemOptions | undefined): Re
     metrics: given.metrics ?? createMetrics(),
     // A copy: later changes to the caller's object do not change the policy.
     retry: given.retry === undefined ? undefined : Object.freeze({ ...given.retry }),
-    newId: functionOption('createWork.generateId', given.generateId, newId),
+    newId: generateId,
     redriveCount: integerOption('createWork.redriveCount', given.redriveCount, { min: 0, default: 10 }),
     maxRedrives: integerOption('createWork.maxRedrives', given.maxRedrives, { min: 0, default: 5, infinite: true }),
     strictReturn: booleanOption('createWork.strictReturn', given.strictReturn, true),

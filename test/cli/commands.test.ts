@@ -48,6 +48,7 @@ describe('help', () => {
     expect(await bench.said('help')).toEqual(await bench.said('--help'))
     expect(await bench.said('help', 'list')).toEqual(await bench.said('list', '--help'))
     expect((await bench.said('help', 'lst')).err).toContain('Did you mean "list"?')
+    expect(await bench.said('help', 'foo')).toMatchObject({ code: 2, err: expect.not.stringContaining('Did you mean') })
   })
 
   it('knows the version', async () => {
@@ -83,7 +84,7 @@ describe('inspecting', () => {
     expect(await bench.said('redrive', 'queue:defualt')).toMatchObject({
       code: 0,
       out: 'There is nothing to redrive (queue:defualt).\n',
-      err: 'No item has the queue "defualt", and no worker serves it. Did you mean "default"?\n',
+      err: 'No item is on queue "defualt", and no worker serves it. Did you mean "default"?\n',
     })
     const { items } = (await bench.json('list', 'state:dead', 'after:1h')) as typeof first
     expect(items.length).toBeGreaterThan(0)
@@ -99,7 +100,8 @@ describe('inspecting', () => {
     const bench = new Bench({ backend, terminal: { columns: 200, rows: 50 }, env: { NO_COLOR: '1' } })
     for (const args of [['list', 'state:dead'], ['failures'], ['show', dead[0]!], ['explain', dead[0]!]]) {
       const { out } = await bench.said(...args)
-      expect(out).toContain('such thing: ␛[31m')
+      // A line may end within the error, depending on how long ago it was.
+      expect(out.replaceAll(/\s+/g, ' ')).toContain('such thing: ␛[31m')
       expect(out).not.toContain('\u001b')
       expect((await bench.said(...args, '--json')).out).not.toContain('\u001b')
     }
@@ -107,10 +109,12 @@ describe('inspecting', () => {
 
   it('fits the terminal, whatever it is about', async () => {
     const { backend, dead } = await worked()
+    // Only what must stay whole may be longer: ids, and commands to copy.
+    const mayBeLong = (line: string) => /^ +millrace |[0-9a-f]{8}-[0-9a-f]{4}-|[0-9a-f]{16}/.test(line)
     for (const columns of [30, 60, 100]) {
       const bench = new Bench({ backend, terminal: { columns, rows: 24 }, env: { NO_COLOR: '1' } })
       for (const args of [['overview'], ['list'], ['failures'], ['workers'], ['show', dead[0]!], ['explain', dead[0]!]])
-        for (const line of (await bench.said(...args)).out.split('\n').filter((one) => !/^ +millrace /.test(one)))
+        for (const line of (await bench.said(...args)).out.split('\n').filter((one) => columns > 50 || !mayBeLong(one)))
           expect(widthOf(line)).toBeLessThanOrEqual(columns)
     }
   })
@@ -156,7 +160,7 @@ describe('acting', () => {
     const bench = new Bench({ backend })
     const { code, err } = await bench.said('discard', 'state:dead')
     expect(code).toBe(2)
-    expect(err).toContain('discard would change 3 items. There is no terminal to ask on: add --yes')
+    expect(err).toContain('discard would change 3 items. It cannot ask without a terminal: add --yes')
     expect(await bench.json('list', 'state:dead')).toMatchObject({ items: [{}, {}, {}] })
   })
 
@@ -181,7 +185,7 @@ describe('acting', () => {
     const { backend, dead } = await worked()
     const bench = new Bench({ backend })
     await bench.run('redrive', dead[0]!, '--why', 'mended')
-    await bench.run('pause', 'queue', 'bulk', '--who', 'grace')
+    await bench.run('pause', 'queue', 'bulk', '--who', 'grace', '--force')
     expect(await bench.json('log')).toMatchObject({
       log: [
         { who: 'grace', what: 'pause queue bulk' },
@@ -206,11 +210,247 @@ describe('acting', () => {
   })
 
   it('pauses, shows it, and resumes', async () => {
-    const bench = new Bench()
-    expect((await bench.said('pause', 'type', 'charge')).out).toBe('Paused type charge.\n')
-    expect((await bench.said('overview')).out).toContain('paused: type charge')
-    expect((await bench.said('resume', 'type', 'charge')).out).toBe('Resumed type charge.\n')
+    const { backend } = await worked()
+    const bench = new Bench({ backend })
+    expect(await bench.said('pause', 'type', 'broken')).toEqual({ code: 0, out: 'Paused type broken.\n', err: '' })
+    expect((await bench.said('overview')).out).toContain('paused: type broken')
+    expect(await bench.said('pause', 'type', 'broken')).toEqual({
+      code: 0,
+      out: 'Type broken is already paused.\n',
+      err: '',
+    })
+    expect(await bench.said('resume', 'type', 'broken')).toEqual({ code: 0, out: 'Resumed type broken.\n', err: '' })
     expect((await bench.said('overview')).out).not.toContain('paused')
+    expect(await bench.json('log')).toMatchObject({
+      log: [{ what: 'resume type broken' }, { what: 'pause type broken' }],
+    })
+  })
+
+  it('pauses nothing that no item and no worker names, unless it is told to', async () => {
+    const { backend } = await worked()
+    const bench = new Bench({ backend })
+    expect(await bench.said('pause', 'type', 'brokne')).toEqual({
+      code: 1,
+      out: '',
+      err: 'No item has the type "brokne", and no worker handles it. Did you mean "broken"? Nothing was paused. To pause it anyway, add --force.\n',
+    })
+    expect(await bench.json('pause', 'type', 'brokne')).toEqual({
+      what: 'type',
+      name: 'brokne',
+      isChanged: false,
+      isKnown: false,
+    })
+    expect((await bench.said('overview')).out).not.toContain('paused')
+    expect(await bench.json('log')).toEqual({ log: [] })
+    expect(await bench.said('pause', 'type', 'new', '--force')).toMatchObject({ code: 0, out: 'Paused type new.\n' })
+    expect((await bench.said('resume', 'type', 'new')).code).toBe(0)
+  })
+
+  it('resumes only what is paused, and says no otherwise', async () => {
+    const { backend } = await worked()
+    const bench = new Bench({ backend })
+    expect(await bench.said('resume', 'queue', 'default')).toEqual({
+      code: 1,
+      out: '',
+      err: 'Queue default is not paused, so there is nothing to resume.\n',
+    })
+    expect((await bench.said('resume', 'type', 'brokne')).err).toContain('Did you mean "broken"?')
+    expect(await bench.json('log')).toEqual({ log: [] })
+  })
+})
+
+describe('the beginning of an id', () => {
+  const ids = ['o-1', 'o-12', 'o-123', 'a%b', 'a_b', 'a*b', "it's 100 %", '注文-42', 'x\\y']
+  /** Dead items with ids that people chose. */
+  async function chosen(): Promise<Bench> {
+    const backend = memoryBackend()
+    const broken = defineWork('broken', (_: null) => {
+      throw new PoisonError('never')
+    })
+    const work = createWork({ backend, work: [broken] as const })
+    await Promise.all(ids.map((id) => work.enqueue(broken(null), { id }).group()))
+    await work.stop()
+    return new Bench({ backend })
+  }
+
+  it('is enough for commands that look', async () => {
+    const { backend, dead } = await worked()
+    const bench = new Bench({ backend })
+    const [id = ''] = dead
+    // The last characters are what tells UUIDs of one moment apart.
+    const beginning = id.slice(0, -2)
+    expect(await bench.json('show', beginning)).toMatchObject({ id })
+    expect(await bench.json('explain', beginning)).toMatchObject({ id, reasons: [{ code: 'dead' }] })
+    expect(await bench.said('explain', beginning)).toMatchObject({ code: 0, err: `${beginning} is ${id}.\n` })
+  })
+
+  it('may have any characters, and none of them stands for others', async () => {
+    const bench = await chosen()
+    for (const id of ids.slice(3)) {
+      expect(await bench.json('show', id)).toMatchObject({ id })
+      expect(await bench.json('show', id.slice(0, -1))).toMatchObject({ id })
+    }
+    expect((await bench.said('show', 'o%')).code).toBe(1)
+    expect((await bench.said('show', '*')).code).toBe(1)
+  })
+
+  it('is not looked at where an item has exactly that id', async () => {
+    const bench = await chosen()
+    expect(await bench.json('show', 'o-1')).toMatchObject({ id: 'o-1' })
+    expect(await bench.json('show', 'o-12')).toMatchObject({ id: 'o-12' })
+  })
+
+  it('names those that it could be, if it is that of several, and does nothing', async () => {
+    const bench = await chosen()
+    const { code, out, err } = await bench.said('redrive', 'o', '--yes')
+    expect([code, out]).toEqual([2, ''])
+    expect(err).toBe(
+      'millrace: Several items have an id that begins with "o":\n  o-1\n  o-12\n  o-123\nType more of it.\n',
+    )
+    expect(await bench.json('list', 'state:dead')).toMatchObject({ items: { length: ids.length } })
+  })
+
+  it('names only the first of many', async () => {
+    const { backend } = await worked()
+    const work = createWork({ backend, work: [defineWork('later', (_: null) => 1)] as const, autoStart: false })
+    for (let i = 0; i < 8; i += 1) await work.add('later', null, { id: `many-${i}` })
+    await work.stop()
+    const { err } = await new Bench({ backend }).said('cancel', 'many')
+    expect(err.split('\n').filter((line) => line.startsWith('  '))).toHaveLength(6)
+    expect(err).toContain('\n  and more\n')
+  })
+
+  it('is never acted on unasked', async () => {
+    const bench = await chosen()
+    const { code, err } = await bench.said('redrive', 'a%')
+    expect(code).toBe(2)
+    expect(err).toContain('redrive would change a%b. It cannot ask without a terminal')
+    expect((await bench.said('redrive', 'a%', '--yes')).out).toBe('Redrove 1 item.\n')
+    const asking = new Bench({ backend: bench.backend, terminal: { columns: 80, rows: 24 }, answer: 'y' })
+    expect((await asking.said('discard', 'a_')).code).toBe(0)
+    expect(asking.asked).toEqual(['discard a_b? [y/N] '])
+    // A whole id needs no question, except from discard.
+    expect((await bench.said('redrive', 'o-1')).code).toBe(0)
+  })
+
+  it('finds an unfinished action', async () => {
+    const report = { verb: 'redrive', target: {}, who: 'ada', why: '', startedAt: 0, total: 1, done: 1, passed: 0 }
+    const all = ['act-11', 'act-12', 'act-1'].map((id) => ({ ...report, id, state: 'done' }))
+    const continued: string[] = []
+    const ops = {
+      actions: async () => all,
+      continue: async (id: string) => {
+        continued.push(id)
+        return all[0]
+      },
+    }
+    const bench = new Bench({ ops: ops as unknown as Ops })
+    await bench.run('continue', 'act-11')
+    await bench.run('continue', 'act-1')
+    await bench.run('continue', 'old')
+    expect(continued).toEqual(['act-11', 'act-1', 'old'])
+    expect(await bench.said('continue', 'act')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('Several actions'),
+    })
+  })
+})
+
+describe('what a run came to', () => {
+  it('is cancelled, not a success, where it was cancelled while it ran', async () => {
+    const backend = memoryBackend()
+    const clock = new FakeClock()
+    let isRunning = () => {}
+    const running = new Promise<void>((resolve) => {
+      isRunning = resolve
+    })
+    const endless = defineWork('endless', async (_: null, ctx) => {
+      isRunning()
+      await clock.sleep(1_000, ctx.signal)
+    })
+    const work = createWork({ backend, work: [endless] as const })
+    const handle = work.enqueue(endless(null), { id: 'endless/1' })
+    await running
+    await work.cancel('endless/1', 'no longer wanted')
+    await handle.group().catch(() => undefined)
+    await work.stop()
+    const bench = new Bench({ backend })
+    expect(await bench.json('show', 'endless/1')).toMatchObject({
+      state: 'cancelled',
+      attempts: [{ attempt: 1, outcome: 'cancelled' }],
+    })
+    const { out } = await bench.said('show', 'endless/1')
+    expect(out).toMatch(/^ +1 .* cancelled /m)
+    expect(out).not.toContain('succe')
+    // Being cancelled is no failure, and has no class.
+    expect(out).toMatch(/^ended as +cancelled$/m)
+    expect(await bench.json('list', 'state:cancelled')).toMatchObject({
+      items: [expect.not.objectContaining({ class: expect.anything() })],
+    })
+    // What explain advises works.
+    expect((await bench.said('explain', 'endless/1')).out).toContain('\n  millrace redrive endless/1')
+    expect((await bench.said('redrive', 'endless/1')).code).toBe(0)
+  })
+})
+
+describe('actions, log and schedules', () => {
+  const action: ActionReport = {
+    id: '01a1e2ac-a497-75e3-81a8-45e80968d97a',
+    verb: 'redrive',
+    target: { type: 'charge', tag: 'an import with a rather long name' },
+    who: 'ada@a-machine-with-a-long-name.example.org',
+    why: 'the bank is back',
+    startedAt: 0,
+    total: 1_000,
+    done: 500,
+    passed: 0,
+    state: 'stopped',
+    because: 'it was asked to stop; continue resumes it',
+  }
+
+  it('actions says why it was done, and apart from that why it stopped', async () => {
+    const ops = { actions: async () => [action] } as unknown as Ops
+    const wide = await new Bench({ ops }).said('actions')
+    expect(wide.out).toMatch(/ why +stopped because\n.* the bank is back +it was asked to stop; continue resumes it\n$/)
+    const narrow = await new Bench({ ops, terminal: { columns: 80, rows: 24 }, env: { NO_COLOR: '1' } }).said('actions')
+    expect(narrow.out).toContain(`\n${action.id}  redrive  stopped`)
+    expect(narrow.out).toContain('\n    why: the bank is back\n    stopped because: it was asked to stop;')
+    for (const line of narrow.out.split('\n')) expect(widthOf(line)).toBeLessThan(80)
+  })
+
+  it('log shows the whole of what was done', async () => {
+    const what = `redrive of type:charge class:retryable (action ${action.id}) stopped after 500 of 1000: it was asked to stop`
+    const ops = { log: async () => [{ at: 0, who: action.who, why: action.why, what }] } as unknown as Ops
+    const { out } = await new Bench({ ops, terminal: { columns: 80, rows: 24 }, env: { NO_COLOR: '1' } }).said('log')
+    expect(out.replaceAll(/\s+/g, ' ')).toContain(what)
+    expect(out).toContain(`    who: ${action.who}\n    why: the bank is back\n`)
+    for (const line of out.split('\n')) expect(widthOf(line)).toBeLessThan(80)
+  })
+
+  it('schedules shows a zone once', async () => {
+    const nightly = { name: 'nightly', nextAt: 0, fires: [0], changes: [], timeZone: 'Europe/Berlin' }
+    const ops = {
+      schedules: async () => [{ ...nightly, spec: 'TZ=Europe/Berlin 0 3 * * *', cron: '0 3 * * *' }],
+    } as unknown as Ops
+    const { out } = await new Bench({ ops }).said('schedules')
+    expect(out.match(/Europe\/Berlin/g)).toHaveLength(1)
+    expect(out).toContain('  0 3 * * *  ')
+  })
+
+  it('failures reads a long error from the item that has it', async () => {
+    const backend = memoryBackend()
+    const long = `${'a long error '.repeat(60)}that ends here\nand has a second line`
+    const broken = defineWork('broken', (_: null) => {
+      throw new PoisonError(long)
+    })
+    const work = createWork({ backend, work: [broken] as const })
+    await work.enqueue(broken(null)).group()
+    await work.stop()
+    const bench = new Bench({ backend, terminal: { columns: 80, rows: 24 }, env: { NO_COLOR: '1' } })
+    const { out } = await bench.said('failures')
+    expect(out.replaceAll(/\s+/g, ' ')).toContain('that ends here and has a second line')
+    expect(out).toContain('\n    and has a second line\n')
+    expect(out).not.toContain('…')
   })
 })
 
@@ -292,9 +532,9 @@ describe('a canary', () => {
     const bench = new Bench({ clock, ops, terminal: { columns: 100, rows: 24 }, env: { NO_COLOR: '1' } })
     const running = bench.run('redrive', '--all', '--yes', '--canary')
     await expect.poll(() => bench.err.text).toContain('0%  1 of 1,000')
-    expect(bench.err.text).not.toContain('waits')
+    expect(bench.err.text).not.toContain('waiting')
     await clock.advance(7_000)
-    expect(bench.err.text).toContain('1 of 1,000  waits for the items sent ahead, 7 s\u001b[K')
+    expect(bench.err.text).toContain('1 of 1,000  waiting for the items sent ahead, 7 s\u001b[K')
     goOn()
     expect(await running).toBe(0)
     const before = bench.err.text
@@ -310,7 +550,7 @@ describe('a canary', () => {
     await bench.listened()
     await clock.advance(21_000)
     expect(bench.err.text).toBe(
-      'redrive: 1 of 1,000; waits for the items sent ahead, 10 s\nredrive: 1 of 1,000; waits for the items sent ahead, 20 s\n',
+      'redrive: 1 of 1,000; waiting for the items sent ahead, 10 s\nredrive: 1 of 1,000; waiting for the items sent ahead, 20 s\n',
     )
     goOn()
     await running
@@ -375,7 +615,7 @@ describe('a telephone', () => {
     const bench = new Bench({ backend, terminal: { columns: 40, rows: 12 }, env: { NO_COLOR: '1' } })
     expect((await bench.said('overview')).out).toMatch(/^queue +type +waiting +.*dead$/m)
     const { failures } = (await bench.json('failures')) as { failures: { fingerprint: string }[] }
-    expect((await bench.said('failures')).out).toContain(` ${failures[0]!.fingerprint} `)
+    expect((await bench.said('failures')).out).toContain(` ${failures[0]!.fingerprint}\n`)
     for (const line of (await bench.said('doctor')).out.split('\n')) expect(widthOf(line)).toBeLessThan(40)
   })
 })
@@ -455,8 +695,13 @@ describe('doctor', () => {
   it('ends with 0 where all is sound, and with 1 where it found something', async () => {
     expect(await new Bench().said('doctor')).toMatchObject({
       code: 0,
-      out: expect.stringContaining('No problems found.'),
+      out: expect.stringContaining('No problems found. 3 checks could not be made.'),
     })
+    const { out } = await new Bench().said('doctor')
+    // Nothing that nobody looked at is ticked.
+    expect(out).toMatch(/^– workers +not checked: no worker is alive$/m)
+    expect(out).toMatch(/^– leases /m)
+    expect(out).toMatch(/^✓ pauses /m)
     const bench = new Bench({ facts: { storage: [{ part: 'work', version: 0, minReader: 0, latest: 1 }] } })
     expect((await bench.said('doctor')).code).toBe(1)
     expect(await bench.json('doctor')).toMatchObject({ isSound: false, findings: [{ code: 'no-tables' }] })

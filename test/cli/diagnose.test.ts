@@ -195,3 +195,20 @@ describe('how long retries may go on', () => {
     expect(retryHorizonMs({ ...POLICY, attempts: Number.MAX_SAFE_INTEGER })).toBeGreaterThan(1e15)
   })
 })
+
+describe('the durable watchers of a guild', () => {
+  const watcher = { name: 'clockworks-retry', ownerId: 'clerk', book: 'writs', behind: 0, holder: null, dead: 0 }
+
+  it('are in order while they handle every event', () => {
+    expect(codes(facts({ watchers: [watcher] }))).toEqual([])
+  })
+
+  it('are a finding when events are dead, with what to do', () => {
+    const [finding] = diagnose(facts({ watchers: [{ ...watcher, dead: 2 }] })).flatMap(({ findings }) => findings)
+    expect(finding).toMatchObject({
+      code: 'dead-events',
+      text: expect.stringContaining('"clockworks-retry" could not handle 2 events'),
+      remedy: expect.stringContaining('stacks.redeliver(id)'),
+    })
+  })
+})

@@ -58,3 +58,39 @@ export async function fileWithDead(file: string, count: number): Promise<void> {
   await work.stop()
   await backend.close()
 }
+
+/** What does not fit easily: long types and queues, long errors of several lines, UUIDs, wide characters. */
+export async function fileWithLongNames(file: string): Promise<void> {
+  const backend = sqliteBackend({ file })
+  const invoice = defineWork(
+    'billing.invoices.render-and-send-to-customer',
+    ({ customer }: { customer: string }) => {
+      throw new PoisonError(
+        `the invoice of ${customer} cannot be rendered: the template "invoices/2026/standard-with-discount.html" refers to the field ` +
+          '"customer.billingAddress.countryCode", which the contract of this customer does not have.\nExpected: a code of two letters\nReceived: undefined',
+      )
+    },
+    { queue: backend.named('documents-for-customers-in-europe') },
+  )
+  const notify = defineWork(
+    '顧客.通知を送信',
+    (_: { n: number }) => {
+      throw Object.assign(
+        new Error(
+          '通知サーバーに接続できませんでした。しばらくしてからもう一度お試しください。担当者に連絡してください 🚧🚧🚧',
+        ),
+        {
+          status: 503,
+        },
+      )
+    },
+    { retry: { attempts: 5, base: 3_600_000, jitter: 0 } },
+  )
+  const exportData = defineWork('export', ({ n }: { n: number }) => n)
+  const work = createWork({ backend, work: [invoice, notify, exportData] as const })
+  const dead = await work.enqueueMany([invoice({ customer: 'ACME' }), invoice({ customer: '株式会社サンプル' })])
+  await Promise.all([...dead.map((one) => one.group()), work.enqueue(exportData({ n: 1 })).group()])
+  await work.enqueue(notify({ n: 1 })).accepted()
+  await work.stop()
+  await backend.close()
+}

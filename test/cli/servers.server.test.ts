@@ -49,7 +49,7 @@ describe('on PostgreSQL', () => {
     const [id] = await leaveBehind(backend)
     await backend.close()
     expect((await on('overview')).out).toMatch(/default +broken /)
-    expect((await on('explain', id!)).out).toContain('It is dead (aborted, poison)')
+    expect((await on('explain', id!)).out).toContain('It died (aborted, poison)')
     expect((await on('redrive', 'type:broken', '--yes')).out).toBe('Redrove 2 items.\n')
     const doctor = await on('doctor', '--json')
     expect(doctor.code).toBe(1)

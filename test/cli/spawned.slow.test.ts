@@ -40,7 +40,7 @@ describe('a person with a file', () => {
     const { items } = JSON.parse((await on('list', 'state:dead', '-n', '1', '--json')).out) as {
       items: { id: string }[]
     }
-    expect((await on('explain', items[0]!.id)).out).toContain('It is dead (aborted, poison)')
+    expect((await on('explain', items[0]!.id)).out).toContain('It died (aborted, poison)')
     expect((await on('show', items[0]!.id)).out).toContain('PoisonError: no such thing ␛]0;owned␇ as')
   })
 
@@ -198,6 +198,39 @@ describe('a guild', () => {
     expect((await millrace(['writ', part.id, ...address])).out).toContain('stuck')
     expect((await millrace(['writ', 'w-none', ...address])).code).toBe(1)
     expect((await millrace(['rig', 'rig-none', ...address])).code).toBe(1)
+  })
+
+  it('has its stuck writs retried and cancelled by a person, whose name and reason are stored', async () => {
+    const file = join(folder, 'acts.sqlite')
+    const guild = await createGuild({
+      config: { plugins: ['stacks', 'clerk'], stacks: { file } },
+    })
+    const clerk = guild.apparatus<ClerkApi>('clerk')
+    const rye = await clerk.post({ title: 'rye', body: '' })
+    const draft = await clerk.post({ title: 'draft', body: '', draft: true })
+    await clerk.transition(rye.id, 'stuck', { resolution: 'the oven is cold' })
+    const address = ['--backend', `sqlite:${file}`]
+    const run = (...args: string[]) => millrace([...args, ...address])
+
+    expect((await run('overview')).out).toContain('1 stuck: millrace writs --phase stuck')
+    expect((await run('writ', rye.id)).out).toContain(`millrace writ retry ${rye.id} --backend`)
+    expect((await run('writ', draft.id)).out).toContain(`millrace writ open ${draft.id} --backend`)
+    // A guild that runs at the same time keeps running, and sees it.
+    expect(await run('writ', 'retry', rye.id, '--who', 'ada', '--why', 'it is hot')).toMatchObject({
+      code: 0,
+      out: `Retries ${rye.id} (rye): it is open.\n`,
+    })
+    expect((await clerk.show(rye.id)).phase).toBe('open')
+    expect(await run('writ', 'retry', rye.id)).toMatchObject({ code: 1, err: expect.stringContaining('is open') })
+    expect(await run('writ', 'cancel', rye.id)).toMatchObject({ code: 2, err: expect.stringContaining('--yes') })
+    expect(await run('writ', 'cancel', rye.id, '--yes', '--json')).toMatchObject({ code: 0 })
+    expect((await clerk.show(rye.id)).phase).toBe('cancelled')
+    expect(await run('writ', 'opne', rye.id)).toMatchObject({ code: 2, err: expect.stringContaining('"open"') })
+    expect(await run('writ', 'retry')).toMatchObject({ code: 2, err: expect.stringContaining('Which writ?') })
+    const { out } = await run('log')
+    expect(out).toMatch(/retry writ w-.* \(stuck → open\) +ada +it is hot/)
+    expect((await run('writ', rye.id)).out).toContain('What people did')
+    await guild.shutdown()
   })
 })
 

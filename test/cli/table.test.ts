@@ -4,6 +4,7 @@ import { counted, countText, renderBar } from '../../src/cli/terminal/bar.js'
 import { coloured, painterFor, plain } from '../../src/cli/terminal/paint.js'
 import { type Column, renderFacts, renderTable } from '../../src/cli/terminal/table.js'
 import { cut, pad, widthOf } from '../../src/cli/terminal/width.js'
+import { wrapText } from '../../src/cli/terminal/wrap.js'
 
 describe('the width of a text', () => {
   it('is what a terminal gives to it', () => {
@@ -27,6 +28,27 @@ describe('the width of a text', () => {
   it('is filled up by spaces', () => {
     expect(pad('世', 4)).toBe('世  ')
     expect(pad('7', 3, 'right')).toBe('  7')
+  })
+})
+
+describe('wrapped text', () => {
+  it('breaks at spaces and between wide characters, keeps its lines, and leaves long words whole', () => {
+    expect(wrapText('a b  c', 3)).toEqual(['a b', 'c'])
+    expect(wrapText('世界地図を見る', 6)).toEqual(['世界地', '図を見', 'る'])
+    expect(wrapText('id 01a1e2ac-7458 here', 8)).toEqual(['id', '01a1e2ac-7458', 'here'])
+    expect(wrapText('one\ntwo three', 5)).toEqual(['one', 'two', 'three'])
+    expect(wrapText('', 5)).toEqual([])
+  })
+
+  it('loses nothing but spaces, and is too wide only where one word is', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', maxLength: 40 }), fc.integer({ min: 2, max: 20 }), (text, columns) => {
+        const lines = wrapText(text, columns)
+        expect(lines.join('').replaceAll(/\s/g, '')).toBe(text.replaceAll(/\s/g, ''))
+        for (const line of lines) if (widthOf(line) > columns) expect(line).not.toMatch(/\s/)
+      }),
+      { numRuns: 1_000 },
+    )
   })
 })
 
@@ -63,6 +85,22 @@ describe('a table', () => {
     expect(head).toContain('error')
   })
 
+  it('gives the room of an id that moved below its row back to the columns that had to leave before it', () => {
+    const items: readonly Column[] = [
+      { title: 'id', isId: true, spare: 0, below: '' },
+      { title: 'state' },
+      { title: 'queue', spare: 3 },
+      { title: 'when', spare: 1 },
+      { title: 'worker', spare: 2 },
+    ]
+    const id = 'tenant/acme/order/2026-11-18/1'
+    expect(renderTable(items, [[id, 'dead', 'default', '5 s ago', 'a worker']], { columns: 24 })).toEqual([
+      'state  when     worker',
+      'dead   5 s ago  a worker',
+      `    ${id}`,
+    ])
+  })
+
   it('leaves out an empty column', () => {
     expect(renderTable(columns, [['a', '1', '', '']], { columns: 80 })).toEqual(['id  count', 'a       1'])
   })
@@ -84,6 +122,47 @@ describe('a table', () => {
       ),
       { numRuns: 1_000 },
     )
+  })
+
+  it('never cuts an id: other columns leave, or move below their row, or are cut', () => {
+    const ids: readonly Column[] = [
+      { title: 'id', isId: true },
+      { title: 'type', min: 4 },
+      { title: 'class', spare: 1 },
+      { title: 'error', min: 10, spare: 2, below: '' },
+      { title: 'of', isId: true, spare: 3, below: 'of' },
+    ]
+    const id = '01a1e2ac-7458-720a-8564-e41ca4fc530a'
+    const rows = [[id, 'a-long-type', 'poison', 'an error that is rather long', id]]
+    expect(renderTable(ids, rows, { columns: 60 })).toEqual([
+      'id                                    type         class',
+      `${id}  a-long-type  poison`,
+      '    an error that is rather long',
+      `    of: ${id}`,
+    ])
+    expect(renderTable(ids, rows, { columns: 44 })[1]).toBe(`${id}  a-lon…`)
+    expect(renderTable(ids, rows, { columns: 20 })[1]).toBe(id)
+    expect(renderTable(ids, rows, { columns: Infinity })[1]).toBe(
+      `${id}  a-long-type  poison  an error that is rather long  ${id}`,
+    )
+  })
+
+  it('wraps what must be read whole, beside its row or below it, and only on a terminal', () => {
+    const wide: readonly Column[] = [{ title: 'when' }, { title: 'what', min: 12, wraps: true, spare: 0, below: '' }]
+    const rows = [['12:00', 'it was redriven\nby ada on her machine']]
+    expect(renderTable(wide, rows, { columns: 22 })).toEqual([
+      'when   what',
+      '12:00  it was redriven',
+      '       by ada on her',
+      '       machine',
+    ])
+    expect(renderTable(wide, rows, { columns: 18 })).toEqual(
+      ['when', '12:00', '    it was redriven', '    by ada on her', '    machine'].map((line) => line),
+    )
+    expect(renderTable(wide, rows, { columns: Infinity })).toEqual([
+      'when   what',
+      '12:00  it was redriven␊by ada on her machine',
+    ])
   })
 
   it('paints the text and not the space around it', () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { fileWithDead, MAIN } from './fixtures.js'
+import { fileWithDead, fileWithLongNames, MAIN } from './fixtures.js'
 import { noTerminal, Terminal } from './terminal.js'
 
 const DEAD = 1_500
@@ -109,5 +109,60 @@ describe.skipIf(noTerminal !== undefined)('at a terminal', () => {
     await types('millrace overveiw')
     const seen = await terminal.shows('ended with 2')
     expect(seen).toContain('Did you mean "overview"?')
+  })
+})
+
+describe.skipIf(noTerminal !== undefined).each([80, 120])('a terminal of %i columns', (columns) => {
+  const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/
+  let narrow: Terminal
+  let file = ''
+
+  beforeAll(async () => {
+    file = join(folder, `long-${columns}.db`)
+    await fileWithLongNames(file)
+    narrow = new Terminal(`cli-${columns}`)
+    narrow.open(columns, 90, { MILLRACE_BACKEND: `sqlite:${file}` })
+    await narrow.type(`millrace() { ${COMMAND} "$@"; echo "ended with $?"; }; clear`)
+    await narrow.shows('ready>')
+  })
+  afterAll(() => narrow?.close())
+
+  /** The lines of an answer. No line is longer than the terminal, which would break it. */
+  async function answer(line: string): Promise<readonly string[]> {
+    await narrow.type('clear')
+    await narrow.shows(/^ready>\s*$/)
+    await narrow.type(line)
+    const seen = await narrow.shows(/ended with \d/)
+    const ended = (screen: string) => screen.split('\n').map((one) => one.trimEnd())
+    expect(ended(await narrow.unbroken())).toEqual(ended(seen))
+    return ended(seen).slice(1)
+  }
+
+  it('list shows every id whole, and an error below its row', async () => {
+    const lines = await answer('millrace list')
+    expect(lines.filter((line) => UUID.test(line))).toHaveLength(4)
+    for (const line of lines.filter((one) => UUID.test(one)))
+      expect(line).toMatch(new RegExp(`^${UUID.source}  (waiting|retrying|completed|dead) +[^ ]+ .*(ago|in \\d)`))
+    expect(lines.filter((line) => line.startsWith('    PoisonError: the invoice of'))).toHaveLength(2)
+  })
+
+  it('failures shows fingerprints, one id and the whole error of each group', async () => {
+    const lines = await answer('millrace failures')
+    const text = lines.join('\n').replaceAll(/\s+/g, ' ')
+    expect(lines.filter((line) => /[ :][0-9a-f]{16}( |$)/.test(line)).length).toBeGreaterThanOrEqual(2)
+    expect(lines.filter((line) => UUID.test(line)).length).toBeGreaterThanOrEqual(2)
+    expect(text).toContain(
+      'refers to the field "customer.billingAddress.countryCode", which the contract of this customer does not have. Expected: a code of two letters Received: undefined',
+    )
+  })
+
+  it('show, by the beginning of an id, has the whole item', async () => {
+    const [id = ''] = UUID.exec((await answer('millrace list state:dead -n 1')).join('\n')) ?? []
+    const lines = await answer(`millrace show ${id.slice(0, -3)}`)
+    expect(lines).toContain(`id        ${id}`)
+    expect(lines).toContain('type      billing.invoices.render-and-send-to-customer')
+    expect(lines).toContain('queue     documents-for-customers-in-europe')
+    expect(lines.join(' ').replaceAll(/\s+/g, ' ')).toMatch(new RegExp(`Attempt 1 started on ${UUID.source}\\.`))
+    expect(lines.join('\n')).toMatch(/^ +1 .* failed +poison +explicit/m)
   })
 })

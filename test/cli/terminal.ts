@@ -53,6 +53,11 @@ export class Terminal {
     return this.#do('capture-pane', '-p')
   }
 
+  /** What is on the screen, with the lines that the terminal had to break put together again. */
+  async unbroken(): Promise<string> {
+    return this.#do('capture-pane', '-p', '-J')
+  }
+
   /** With the codes of colours. */
   async colours(): Promise<string> {
     return this.#do('capture-pane', '-p', '-e')

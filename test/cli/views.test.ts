@@ -5,6 +5,7 @@ import { Progress } from '../../src/cli/terminal/progress.js'
 import { widthOf } from '../../src/cli/terminal/width.js'
 import { renderOverview } from '../../src/cli/views/overview-table.js'
 import { renderReasons } from '../../src/cli/views/reasons.js'
+import { agoText, instantAndAgo } from '../../src/cli/views/times.js'
 import { renderRig, renderWrit } from '../../src/cli/views/writ.js'
 import type { OverviewRow, RigReport, WritReport } from '../../src/ops/api.js'
 import { MemorySink } from './support.js'
@@ -37,6 +38,13 @@ describe('an overview on a screen that does not scroll', () => {
     const dead = { ...rows[40]!, counts: { ...ZERO, dead: 1 } }
     const lines = renderOverview({ ...overview, rows: rows.with(40, dead) }, { ...view, name: 'x', rows: 12 })
     expect(lines.join('\n')).toMatch(/type-0 [\s\S]*type-40 /)
+  })
+
+  it('leaves out columns that count nothing before those that do', () => {
+    const held = { ...rows[0]!, type: 'a type with a rather long name', counts: { ...ZERO, scheduled: 2, blocked: 1 } }
+    const [head] = renderOverview({ ...overview, rows: [held] }, { ...view, columns: 60, name: 'x' }).slice(2)
+    expect(head).toMatch(/scheduled +blocked/)
+    expect(head).not.toContain('active')
   })
 
   it('marks work that no worker handles', () => {
@@ -82,6 +90,7 @@ describe('a writ and its rigs', () => {
     rigs: [rig],
     cap: 2,
     reasons: [{ code: 'stuck', text: 'Its rig failed.', remedy: 'Heat the oven.' } as never],
+    log: [],
     retry: { decision: 'requeue', why: 'it may pass' },
   }
 
@@ -117,5 +126,15 @@ describe('progress where there is no terminal', () => {
     progress.count(7_000)
     progress.end()
     expect(sink.text).toBe('redrive: 6,000 of 12,345\nredrive: 7,000 so far\n')
+  })
+})
+
+describe('how long ago', () => {
+  it('is one unit in a table, and exact beside the instant', () => {
+    const now = Date.UTC(2026, 0, 1, 12)
+    expect(agoText(now - 2_327_000, now)).toBe('38 m ago')
+    expect(agoText(now + 90_000, now)).toBe('in 1 m')
+    expect(agoText(Infinity, now)).toBe('never')
+    expect(instantAndAgo(now - 2_327_000, now)).toBe('2026-01-01 11:21:13Z (38 m 47 s ago)')
   })
 })

@@ -142,7 +142,7 @@ describe('explain', () => {
     await clock.advance(10)
     const [reason] = await ops.explain(id)
 
-    expect(reason.text).toMatch(/^It is dead \(aborted, poison\) since attempt 1 at .*: PoisonError: never$/)
+    expect(reason.text).toMatch(/^It died \(aborted, poison\) at .* ago, on attempt 1: PoisonError: never$/)
     expect(reason.remedy).toContain('redrive')
     void w.stop()
     await clock.advance(6_000)
@@ -169,7 +169,7 @@ describe('explain', () => {
     const { id } = await w.enqueue(noop(null)).accepted()
     expect((await ops.explain(id))[0]).toMatchObject({
       code: 'paused',
-      text: expect.stringMatching(/^The type "noop" is paused since 2026-01-01 00:00:00Z, 0 ms ago, by .+\.$/),
+      text: expect.stringMatching(/^The type "noop" is paused: .+ paused it at 2026-01-01 00:00:00Z, 0 ms ago\.$/),
       remedy: 'Resume the type "noop": what waits there runs again.',
     })
     w.start()
@@ -201,7 +201,7 @@ describe('explain', () => {
     await clock.advance(10_000)
     expect((await ops.explain(id))[0]).toMatchObject({
       code: 'running',
-      text: expect.stringMatching(/^It runs on .+ since 10 s, attempt 1, lease until /),
+      text: expect.stringMatching(/^It has been running on .+ for 10 s, attempt 1, lease until /),
     })
     void w.stop()
     await clock.advance(40_000)

@@ -1,4 +1,4 @@
-import { type Clock, createWork, defineWork, PoisonError } from 'millrace'
+import { type Clock, createWork, defineWork, PoisonError, WorkDelayError } from 'millrace'
 import { openOps } from 'millrace/ops'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { tapped } from '../work/controls/tapped.js'
@@ -13,6 +13,15 @@ const flaky = defineWork('flaky', () => Promise.reject(new Error('not yet')), {
 })
 const hang = defineWork('hang', () => new Promise<never>(() => undefined))
 
+const strict = defineWork('strict', () => new Promise<never>(() => undefined), { strictDeadline: true })
+const late = defineWork('late', (_: number, ctx) => {
+  if (isEarly.has(ctx.id)) return
+  isEarly.add(ctx.id)
+  throw new WorkDelayError({ delay: 5_000 })
+})
+/** Items of `late` that have been put off. */
+const isEarly = new Set<string>()
+
 /** A backend of a ground with a system on it, ops, and a count of what ops asks the backend. */
 function scene(open: () => OpenedGround) {
   const { backend, clock, close } = open()
@@ -23,7 +32,13 @@ function scene(open: () => OpenedGround) {
       ? {}
       : { inspect: { ...ledger.inspect, ...count(ledger.inspect, Object.keys(ledger.inspect) as never, calls) } }),
   }))
-  const w = createWork({ backend, clock, work: [noop, poison, flaky, hang], autoStart: false, stopDrain: 0 })
+  const w = createWork({
+    backend,
+    clock,
+    work: [noop, poison, flaky, hang, late, strict],
+    autoStart: false,
+    stopDrain: 0,
+  })
   onTestFinished(async () => {
     const stopped = w.stop()
     await clock.advance(1_000)
@@ -50,6 +65,47 @@ function count<T extends object>(of: T, names: readonly (keyof T & string)[], ca
 /** What ops reads, on one backend. */
 export function describeReads(name: string, open: () => OpenedGround): void {
   describe(`what ops reads on ${name}`, () => {
+    it('finds an item by the beginning of its id, by exactly its id first, and names several', async () => {
+      const { w, ops } = scene(open)
+      for (const id of ['o-1', 'o-12', 'x%y', 'x_z']) await w.add(noop(1), { id })
+      expect(await ops.findId('o-1')).toBe('o-1')
+      expect(await ops.findId('o-12')).toBe('o-12')
+      expect(await ops.findId('x%')).toBe('x%y')
+      expect(await ops.findId('x_')).toBe('x_z')
+      expect(await ops.findId('y')).toBeUndefined()
+      await expect(ops.findId('o')).rejects.toMatchObject({
+        code: 'AMBIGUOUS_ID',
+        message: 'Several items have an id that begins with "o":\n  o-1\n  o-12\nType more of it.',
+      })
+      await expect(ops.findId('')).rejects.toThrow('findId')
+    })
+
+    it('says of each run what it came to', async () => {
+      const { w, clock, ops } = scene(open)
+      isEarly.clear()
+      w.start()
+      await w.add(noop(1), { id: 'done' })
+      await w.add(poison(1), { id: 'dead' })
+      await w.add(late(1), { id: 'late' })
+      await w.add(hang(undefined), { id: 'cancelled' })
+      await w.add(strict(undefined), { id: 'expired', timeout: 2_000 })
+      await clock.advance(500)
+      await w.cancel('cancelled', 'no longer wanted')
+      await clock.advance(20_000)
+      const outcomes = async (id: string) => (await ops.item(id))?.attempts.map(({ outcome }) => outcome)
+      expect(await outcomes('done')).toEqual(['succeeded'])
+      expect(await outcomes('dead')).toEqual(['failed'])
+      expect(await outcomes('late')).toEqual(['deferred', 'succeeded'])
+      expect(await outcomes('cancelled')).toEqual(['cancelled'])
+      expect(await outcomes('expired')).toEqual(['expired'])
+      // Redriven, it begins again at attempt 1: that is a redrive and no deferral.
+      await ops.redrive('cancelled', { who: 'ana' })
+      await clock.advance(500)
+      const texts = (await ops.item('cancelled'))?.timeline.map(({ what, text }) => `${what}: ${text}`)
+      expect(texts).toContainEqual('cancelled: It was cancelled.')
+      expect(texts?.filter((text) => text.startsWith('deferred'))).toEqual([])
+    })
+
     it('is the whole in one overview: counts, rates, the oldest wait, workers and pauses', async () => {
       const { w, clock, ops } = scene(open)
       for (let n = 0; n < 5; n += 1) await w.enqueue(noop(n)).accepted()
@@ -153,7 +209,7 @@ export function describeReads(name: string, open: () => OpenedGround): void {
       const [reason] = await ops.explain(id)
       expect(reason.code).toBe('paused')
       expect(reason.text).toMatch(
-        /^The type "flaky" is paused since 2026-01-01 .*, 30 s ago, by .+ \(the bank is closed\)\.$/,
+        /^The type "flaky" is paused: .+ paused it at 2026-01-01 .*, 30 s ago \(the bank is closed\)\.$/,
       )
     })
 

@@ -37,7 +37,7 @@ const codes = (seen: ItemView, more: Partial<ExplainFacts> = {}) => reasons(seen
 describe('an item that could run', () => {
   it('waits for its turn when a worker serves it', () => {
     expect(codes(view())).toEqual(['waiting'])
-    expect(reasons(view())[0].text).toContain('since 1 m')
+    expect(reasons(view())[0].text).toContain('for 1 m')
   })
 
   it('says that it was cancelled in its last run, and does not run again', () => {
@@ -60,7 +60,7 @@ describe('an item that could run', () => {
     expect(reasons(view(), { paused, workers: [] })).toEqual([
       {
         code: 'paused',
-        text: 'The queue "default" is paused since 2026-01-01 09:55:00Z, 2 h 5 m ago, by ana (the bank is closed).',
+        text: 'The queue "default" is paused: ana paused it at 2026-01-01 09:55:00Z, 2 h 5 m ago (the bank is closed).',
         remedy: 'Resume the queue "default": what waits there runs again.',
       },
       {
@@ -74,7 +74,7 @@ describe('an item that could run', () => {
 
   it('names the host where a program has paused', () => {
     const [reason] = reasons(view(), { paused: { queue: { entry: { at: now, who: 'w-1', why: '' } } } })
-    expect(reason.text).toBe('The queue "default" is paused since 2026-01-01 12:00:00Z, 0 ms ago, by host-7.')
+    expect(reason.text).toBe('The queue "default" is paused: host-7 paused it at 2026-01-01 12:00:00Z, 0 ms ago.')
   })
 
   it('says that it will expire instead of run', () => {
@@ -125,7 +125,7 @@ describe('an item that a worker holds', () => {
 
   it('runs, or was only taken', () => {
     expect(reasons(held({ runAt: now - 5_000 }))[0].text).toBe(
-      'It runs on host-7 (worker w-1) since 5 s, attempt 1, lease until 2026-01-01 12:00:30Z.',
+      'It has been running on host-7 (worker w-1) for 5 s, attempt 1, lease until 2026-01-01 12:00:30Z.',
     )
     expect(reasons(held({ runAt: now - 5_000, running: true }))).toEqual(reasons(held({ runAt: now - 5_000 })))
     expect(reasons(held({ runAt: now - 3_000, running: false }))).toEqual([
@@ -140,7 +140,7 @@ describe('an item that a worker holds', () => {
   it('counts as running where heartbeats are not stored', () => {
     const plain = { status: 'running', runAt: now - 5_000 } as const
     expect(reasons(view(plain), { workers: undefined })[0].text).toBe(
-      'It runs on worker (unknown) since 5 s, attempt 1.',
+      'It has been running on worker (unknown) for 5 s, attempt 1.',
     )
   })
 

@@ -76,6 +76,18 @@ describe('redact', () => {
     expect(abouts).toContainEqual({ kind: 'error', type: 'dies', id: ids[2] })
   })
 
+  it('sees the reason of a cancel, also while the item still runs', async () => {
+    const { w, backend, clock, ids, answers } = await scene()
+    await w.cancel(ids[1]!, `the owner of ${SECRET} asked`)
+    const { list, items, reasons } = await answers((value) => value.replaceAll(SECRET, '****'))
+
+    expect(JSON.stringify([list, items, reasons])).not.toContain(SECRET)
+    const ops = openOps(backend, { clock, redact: (value) => value.replaceAll(SECRET, '****') })
+    expect((await ops.log()).map(({ why }) => why)).toEqual(Array(2).fill('the owner of **** asked'))
+    expect(items[1]).toMatchObject({ status: 'running', cancelReason: 'the owner of **** asked' })
+    expect(JSON.stringify(reasons[1])).toContain('the owner of **** asked')
+  })
+
   it.each<[string, Redact, string]>([
     [
       'throws an error that quotes the value',

@@ -4,7 +4,7 @@ import { openOps, type Reason } from 'millrace/ops'
 import { expect, it } from 'vitest'
 import { findLedger } from '../../src/ports/find-ledger.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
-import { act } from '../../src/work/control/act.js'
+import { act } from '../../src/work/control/item-actions.js'
 
 const TYPES = ['quick', 'slow', 'flaky', 'poison', 'rare'] as const
 type Type = (typeof TYPES)[number]

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createWork, defineWork, dependency, memoryBackend, PoisonError, WorkDelayError } from '../../src/index.js'
 import { openOps } from '../../src/ops/index.js'
-import { actionsInLog } from '../../src/ops/items/item-actions.js'
+import { actionsInLog } from '../../src/ops/items/action-history.js'
 import { timelineOf } from '../../src/ops/items/timeline.js'
 import type { ItemView, LogEntry } from '../../src/ports/inspect.js'
 import type { Attempt } from '../../src/ports/item.js'
@@ -64,7 +64,7 @@ describe('the timeline of an item', () => {
   })
 
   it('distinguishes a deferral from a failure', () => {
-    const deferred = { attempt: 1, startedAt: 200, endedAt: 210, worker: 'w' }
+    const deferred = { attempt: 1, startedAt: 200, endedAt: 210, worker: 'w', rule: 'deferred' }
     expect(whats(life(view({ dueAt: 20_000 }), [deferred]))).toEqual(['enqueued', 'started', 'deferred', 'waits'])
     expect(whats(life(view({ dueAt: 0 }), [deferred, { ...deferred, startedAt: 300, endedAt: 310 }]))).toEqual([
       'enqueued',

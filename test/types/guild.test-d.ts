@@ -1,11 +1,14 @@
 import {
   createGuild,
+  defineStep,
   type Guild,
   type guild,
+  guildClient,
   type LoadedApparatus,
   type Plugin,
   runWithGuild,
   type StartedGuild,
+  startGuild,
 } from 'millrace/guild'
 import clerk, { type ClerkApi, type LinkDoc, type WritDoc, type WritTypeConfig } from 'millrace/guild/clerk'
 import fabricator, { type EngineDesign, type EngineRunResult, type FabricatorApi } from 'millrace/guild/fabricator'
@@ -74,3 +77,46 @@ export const result: EngineRunResult = { status: 'completed', yields: 1, graft: 
 export const vague: EngineRunResult = { status: 'failed', error: 'x' }
 const lookup = g.apparatus<FabricatorApi>('fabricator').getEngineDesign('x')
 export type T9 = Expect<Equal<typeof lookup, EngineDesign | undefined>>
+
+// A guild in a few lines: the input of a type is what all of its steps take, and results keep their types.
+const charge = defineStep('charge', async (order: { readonly orderId: string }, ctx) => {
+  const given: string = ctx.writId
+  const attempts: number = ctx.rigAttempt + ctx.attempt
+  return { paid: order.orderId === given ? attempts : 0 }
+})
+const mail = defineStep('mail', async (to: { readonly email: string }, ctx) => {
+  type Charged = Expect<Equal<ReturnType<typeof paid>, { paid: number }>>
+  const paid = () => ctx.resultOf(charge)
+  const proof: Charged = true
+  return `${to.email} ${proof}`
+})
+const plain = defineStep('plain', () => 1)
+export async function inAFewLines() {
+  await using small = await startGuild({
+    writTypes: { order: { steps: [charge, mail, plain] }, note: { steps: [mail] }, tick: { steps: [plain] } },
+  })
+  await small.post('order', { orderId: 'o-1', email: 'ada@example.com' })
+  await small.post('note', { email: 'ada@example.com' }, { runAt: new Date(), deadline: 1 })
+  await small.post('tick', undefined as unknown)
+  // @ts-expect-error: a step takes the email, too
+  await small.post('order', { orderId: 'o-1' })
+  // @ts-expect-error: no such type
+  await small.post('ordre', {})
+  // @ts-expect-error: no such option
+  await small.post('note', { email: '' }, { delay: 5 })
+  const all: StartedGuild = small.host
+  return all
+}
+// @ts-expect-error: a step needs a function
+defineStep('nothing')
+// @ts-expect-error: retries are counted
+defineStep('often', () => 1, { retry: { retries: 'many' } })
+
+export async function fromTheWeb() {
+  await using client = await guildClient({ stacks: { backend: 'memory' } })
+  const { id } = await client.post({ title: 'one', body: '' })
+  export_(await client.cancel(id, { reason: 'no' }))
+  // @ts-expect-error: a client has no engines
+  client.crawl()
+}
+declare function export_(writ: WritDoc): void

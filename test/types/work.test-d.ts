@@ -279,3 +279,9 @@ const inline = createWork({
 export const inlined: Promise<number> = inline.enqueue('inline', 1).result()
 // @ts-expect-error: no such type.
 inline.enqueue('outline', 1)
+
+// A list of definitions may be spread before others.
+const spread = createWork({ autoStart: false, work: [...[add].map((one) => one), greet] })
+void spread.add('greet', { name: 'Ada' })
+// @ts-expect-error the input of greet is not that of add
+void spread.add('greet', { a: 1, b: 2 })

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { defineWork } from '../../src/index.js'
+import { createWork, defineWork, memoryBackend } from '../../src/index.js'
+import { FakeClock } from '../../src/testing/fake-clock.js'
+import { wrapLedger } from '../support/wrap-ledger.js'
 import { GROUNDS, world } from './support.js'
 
 const double = defineWork('double', (n: number) => n * 2)
@@ -17,6 +19,9 @@ describe.each(GROUNDS)('add (%s)', (ground) => {
     const { w, until } = world(ground, { work: [double], autoStart: false })
     await expect(until(w.add('doubel' as 'double', 2))).rejects.toMatchObject({ code: 'UNKNOWN_TYPE' })
     await expect(until(w.add(double(1), { dely: 5 } as object))).rejects.toThrow('Did you mean "delay"?')
+    // Users of BullMQ try jobId: the list has to show them what it is called here.
+    await expect(until(w.add(double(1), { jobId: 'a' } as object))).rejects.toThrow('Options: id, delay,')
+    await expect(until(w.enqueueMany([double(1)], { id: 'a' } as object))).rejects.toThrow('Options: delay,')
   })
 
   it('takes the id of the item as an option', async () => {
@@ -45,6 +50,26 @@ describe.each(GROUNDS)('a handle by id (%s)', (ground) => {
     expect(await until(handle.state())).toMatchObject({ id, status: 'success', result: 42 })
     expect(await until(handle.result())).toBe(42)
     await until(elsewhere.stop())
+  })
+
+  it.runIf(ground === 'native')('reads the item once to find it, and once to see whether it has ended', async () => {
+    const clock = new FakeClock()
+    const reads: (readonly string[])[] = []
+    const backend = wrapLedger(memoryBackend({ clock }), (ledger) => ({
+      read: (ids) => {
+        reads.push(ids)
+        return ledger.read(ids)
+      },
+    }))
+    const w = createWork({ backend, clock, work: [double], autoStart: false })
+    const { id } = await w.add(double(21))
+    reads.length = 0
+    const waiting = w.handle(double, id).result({ timeout: 100 })
+    await clock.settle()
+
+    expect(reads).toEqual([[id], [id]])
+    await clock.advance(100)
+    await expect(waiting).rejects.toMatchObject({ code: 'WAIT_TIMEOUT' })
   })
 
   it('says that there is no such item, immediately', async () => {

@@ -473,7 +473,8 @@ describe.each(GROUNDS)('batched work on %s ports', (ground) => {
       const handles = Array.from({ length: 10 }, (_, n) => w.enqueue(waits({ n })))
       await Promise.all(handles.map((one) => until(one.result())))
 
-      expect(clock.aheadMs).toBeGreaterThan(5)
+      // Time did pass meanwhile. How often the clock is read on the way is not promised: on a server it depends on its replies.
+      expect(clock.aheadMs).toBeGreaterThan(1)
       const due = events.flatMap((event) => (event.kind === 'deferred' ? [event.runAt] : []))
       expect([due.length, new Set(due).size]).toEqual([10, 1])
       expect(runs).toEqual([10, 10])

@@ -15,7 +15,9 @@ describe('a contract', () => {
     )
     expect(() => defineContract('mail', Mail, { retri: {} } as object)).toThrow('Did you mean "retry"?')
     expect(() => defineContract('', Mail)).toThrow('defineContract name')
-    expect(() => defineContract('mail', {} as never)).toThrow('a Standard Schema')
+    expect(() => defineContract('mail', { retry: { attempts: 3 } } as never)).toThrow(
+      'the schema of defineContract("mail", schema, options) must be a Standard Schema, like those of zod or valibot, or undefined (options come after it)',
+    )
   })
 })
 

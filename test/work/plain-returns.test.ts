@@ -77,7 +77,9 @@ describe.each(GROUNDS)('a handler that returns a plain value (%s)', (ground) => 
     )
     const { w, until } = world(ground, { work: [part, loose] })
 
-    await expect(until(w.enqueue(part(null)).result())).rejects.toThrow('1 instruction that was not returned')
+    await expect(until(w.enqueue(part(null)).result())).rejects.toThrow(
+      '1 instruction that was not returned: write `return ctx.queue(…)`.',
+    )
     expect(await until(w.enqueue(loose(null)).result())).toBe(5)
   })
 })

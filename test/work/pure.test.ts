@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest'
 import type { ItemView } from '../../src/ports/inspect.js'
 import type { ClaimedItem, Envelope } from '../../src/ports/item.js'
 import type { Effect, Settlement } from '../../src/ports/settlement.js'
-import { act } from '../../src/work/control/act.js'
+import { act } from '../../src/work/control/item-actions.js'
 import { enqueueHeldSettlement, enqueueSettlement } from '../../src/work/enqueue/enqueue-settlement.js'
 import { route } from '../../src/work/run/route.js'
-import { closedBySingleItem } from '../../src/work/settle/group-completion.js'
 import type { FinishedRun, Outcome } from '../../src/work/settle/outcome.js'
+import { closedBySingleItem } from '../../src/work/settle/report-closed-groups.js'
 import { settle } from '../../src/work/settle/settle.js'
 
 const KEEP = { completedMs: 1_000, deadMs: 2_000 }

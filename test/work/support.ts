@@ -44,6 +44,11 @@ function minimal({ queue, pubsub, store }: Ports): Ports {
   }
 }
 
+/** Ports that are no backend's own objects, as copies or wrappers are. */
+export function plain({ queue, pubsub, store }: Ports): Ports {
+  return { queue: { ...queue }, pubsub: { ...pubsub }, store: { ...store } }
+}
+
 export interface World<Defs extends readonly AnyWorkType[]> {
   readonly w: WorkSystem<Defs>
   readonly clock: FakeClock

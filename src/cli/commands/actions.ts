@@ -7,26 +7,27 @@ import { agoText } from '../views/times.js'
 
 export const actions = defineCommand({
   name: 'actions',
-  summary: 'bulk actions and their progress, newest first',
+  summary: 'list bulk actions and their progress, newest first',
   examples: [['millrace actions', 'find an unfinished one, then: millrace continue <action>']],
   async run({ io, screen, isJson, ops: open }) {
     const ops = await open()
     const found = await ops.actions()
     if (isJson) screen.json({ actions: found })
-    else if (found.length === 0) screen.line('There were no bulk actions.')
+    else if (found.length === 0) screen.line('There are no bulk actions.')
     else
       screen.table(
         [
-          { title: 'action', min: 12 },
+          { title: 'action', isId: true, spare: 0, below: '' },
           { title: 'verb' },
           { title: 'state' },
           { title: 'done', align: 'right' },
-          { title: 'passed', align: 'right', spare: 4 },
+          { title: 'passed', align: 'right', spare: 2 },
           { title: 'total', align: 'right' },
-          { title: 'started', spare: 2 },
-          { title: 'who', min: 8, spare: 3 },
-          { title: 'target', min: 10 },
-          { title: 'why', min: 8, spare: 5 },
+          { title: 'started', spare: 1 },
+          { title: 'who', spare: 3, below: 'who' },
+          { title: 'target', isId: true, spare: 4, below: 'target' },
+          { title: 'why', wraps: true, spare: 5, below: 'why' },
+          { title: 'stopped because', wraps: true, spare: 6, below: 'stopped because' },
         ],
         found.map((one): Cell[] => [
           one.id,
@@ -38,7 +39,8 @@ export const actions = defineCommand({
           agoText(one.startedAt, io.clock.now()),
           one.who,
           selectorText(one.target),
-          one.because ?? one.why,
+          one.why,
+          one.because ?? '',
         ]),
       )
     return EXIT.done

@@ -9,7 +9,7 @@ import { renderReasons } from '../views/reasons.js'
 
 export const audit = defineCommand({
   name: 'audit',
-  summary: 'find unfinished items that would never finish, and repair them with --repair',
+  summary: 'find unfinished items that can never finish; --repair repairs them',
   about: [
     'Every unfinished item should have a live lease, a due time, or a blocker that can itself finish. Each item without one is listed with its repair. Exits with 0 if nothing is left to repair, with 1 otherwise.',
   ],

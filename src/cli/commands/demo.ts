@@ -7,7 +7,7 @@ export const DEMO_FLAGS = {
 
 export const demo = defineCommand({
   name: 'demo',
-  summary: 'a short demonstration on a temporary SQLite file: work, failures, and how to handle them',
+  summary: 'watch work run, fail and recover, on a temporary SQLite file',
   about: [
     'It needs no server and ends in a few seconds. You can type every command that it shows; with --keep the file stays for that.',
   ],

@@ -5,7 +5,7 @@ export const discard = defineBulk({
   verb: 'discard',
   past: 'Discarded',
   isFinal: true,
-  summary: 'remove dead items permanently',
+  summary: 'delete dead items for good',
   examples: [
     ['millrace discard charge/o-3', 'one item'],
     ['millrace discard class:poison before:7d --yes', 'poison items that died more than a week ago'],

@@ -1,3 +1,5 @@
+import type { Ops } from '../../ops/api.js'
+import type { FailureGroup } from '../../ports/inspect.js'
 import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
 import { countFlag } from '../input/flags.js'
@@ -10,7 +12,7 @@ const MOST = 50
 
 export const failures = defineCommand({
   name: 'failures',
-  summary: 'dead and retrying items grouped by failure, largest groups first',
+  summary: 'group dead and retrying items by failure, largest groups first',
   about: ['Items with the same fingerprint failed the same way: list, redrive or discard them together by it.'],
   flags: {
     limit: countFlag('how many groups at most; default: 50', 'n'),
@@ -31,19 +33,20 @@ export const failures = defineCommand({
       return EXIT.done
     }
     const now = io.clock.now()
+    const errors = await wholeErrors(ops, groups)
     screen.table(
       [
         { title: 'dead', align: 'right' },
-        { title: 'retrying', align: 'right', spare: 1 },
-        { title: 'type', min: 8, spare: 0 },
-        { title: 'class', spare: 2 },
-        { title: 'first', spare: 5 },
-        { title: 'last', spare: 3 },
-        { title: 'fingerprint', min: 16 },
-        { title: 'one of them', min: 10, spare: 4 },
-        { title: 'error', min: 14 },
+        { title: 'retrying', align: 'right' },
+        { title: 'type', min: 16 },
+        { title: 'class', spare: 1 },
+        { title: 'first', spare: 2 },
+        { title: 'last', spare: 1 },
+        { title: 'fingerprint', isId: true, spare: 0, below: 'fingerprint' },
+        { title: 'one of them', isId: true, spare: 3, below: 'one of them' },
+        { title: 'error', wraps: true, spare: 4, below: '' },
       ],
-      groups.map((group): Cell[] => [
+      groups.map((group, i): Cell[] => [
         group.dead === 0 ? { text: '0', tone: 'dim' } : { text: countText(group.dead), tone: 'bad' },
         group.retrying === 0 ? { text: '0', tone: 'dim' } : { text: countText(group.retrying), tone: 'warn' },
         group.type,
@@ -52,9 +55,28 @@ export const failures = defineCommand({
         agoText(group.lastAt, now),
         group.fingerprint,
         group.sample.id,
-        group.sample.error,
+        errors[i]!,
       ]),
     )
     return EXIT.done
   },
 })
+
+/** How many errors are read at the same time. */
+const TOGETHER = 8
+
+/** What each group failed of. A list has only the beginning of a long error; the rest is read from the sample. */
+async function wholeErrors(ops: Ops, groups: readonly FailureGroup[]): Promise<readonly string[]> {
+  const errors: string[] = []
+  for (let from = 0; from < groups.length; from += TOGETHER)
+    errors.push(...(await Promise.all(groups.slice(from, from + TOGETHER).map((group) => wholeError(ops, group)))))
+  return errors
+}
+
+async function wholeError(ops: Ops, { fingerprint, sample }: FailureGroup): Promise<string> {
+  if (!sample.error.endsWith('…')) return sample.error
+  const item = await ops.item(sample.id)
+  // It may have been redriven, or may have gone, since the groups were read.
+  const run = item?.attempts.findLast((one) => one.fingerprint === fingerprint)
+  return run?.error ?? item?.error ?? sample.error
+}

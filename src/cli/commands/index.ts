@@ -8,6 +8,7 @@ import { discard } from './discard.js'
 import { doctor } from './doctor.js'
 import { explain } from './explain.js'
 import { failures } from './failures.js'
+import { discardLetters, letters, redriveLetters } from './letters.js'
 import { list } from './list.js'
 import { log } from './log.js'
 import { migrate } from './migrate.js'
@@ -29,6 +30,7 @@ export const GROUPS: readonly (readonly [title: string, commands: readonly Comma
   ['Inspect', [overview, list, show, failures, workers, schedules]],
   ['Diagnose', [explain, preview, audit, log]],
   ['Act', [redrive, discard, cancel, runNow, pause, resume, actions, continueAction]],
+  ['Streams', [letters, redriveLetters, discardLetters]],
   ['Guild', [writs, writ, rig]],
 ]
 

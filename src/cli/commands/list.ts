@@ -11,7 +11,7 @@ const MOST_PAGES = 100
 
 export const list = defineCommand({
   name: 'list',
-  summary: 'items by state, type, queue, tag, class, fingerprint, group or time, newest first',
+  summary: 'list items, newest first, by state, type, queue, tag, class, fingerprint, group or time',
   operands: '[filter …]',
   atMost: 20,
   about: [

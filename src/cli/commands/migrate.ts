@@ -5,7 +5,7 @@ import { clean } from '../terminal/clean.js'
 
 export const migrate = defineCommand({
   name: 'migrate',
-  summary: 'create the tables, or migrate them to the version of this program',
+  summary: 'create the tables, or update them to the version of this program',
   about: [
     'Workers do this when they start, unless migrate is false. Migrations only add, and run under a lock: several processes may start one together, and older workers keep running. Redis has no tables, so there is nothing to migrate.',
   ],

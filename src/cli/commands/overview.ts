@@ -9,9 +9,10 @@ import { renderOverview } from '../views/overview-table.js'
 const EVERY_MS = 2_000
 const FASTEST_MS = 100
 
+// Flags and --watch. The numbers are gathered in ops/fleet/overview.ts and laid out in cli/views/overview-table.ts.
 export const overview = defineCommand({
   name: 'overview',
-  summary: 'items by queue, type and state, and the workers',
+  summary: 'count items by queue, type and state, and show the workers',
   about: [
     'With --watch it refreshes every two seconds: on a terminal it draws in place until you press q or Ctrl-C; otherwise it prints one block, or with --json one line, for each refresh.',
   ],
@@ -26,7 +27,7 @@ export const overview = defineCommand({
     ['millrace overview --watch --json | jq .rows', 'one line of JSON for each refresh'],
   ],
   async run({ io, screen, flags, isJson, connect, ops: open }) {
-    const [{ name }, ops] = await Promise.all([connect(), open()])
+    const [{ name }, ops] = await Promise.all([connect(), open({ guild: 'if there' })])
     const { paint } = screen
     if (!flags.watch) {
       const seen = await ops.overview()

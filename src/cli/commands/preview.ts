@@ -9,7 +9,7 @@ import { clean } from '../terminal/clean.js'
 
 export const preview = defineCommand({
   name: 'preview',
-  summary: 'what would happen after a failure: its class, and when each attempt would run',
+  summary: 'predict what happens after a failure: its class, and when each attempt runs',
   operands: '<type> <error>',
   atLeast: 2,
   atMost: 2,

@@ -1,9 +1,10 @@
 import { BULK_FLAGS, runBulk, selectorOf } from '../bulk.js'
 import { defineCommand } from '../command.js'
 
+// Flags and output. What a redrive writes is decided in work/control/item-actions.ts, and ops/actions carries it out for one item or many.
 export const redrive = defineCommand({
   name: 'redrive',
-  summary: 'run dead items again, with their id, group and history',
+  summary: 'run dead items again, with the same id, group and history',
   operands: '[<id> | filter …]',
   atMost: 20,
   about: [

@@ -5,7 +5,7 @@ import { renderRig } from '../views/writ.js'
 
 export const rig = defineCommand({
   name: 'rig',
-  summary: 'one rig with its engines: what has run, what is running, and what waits for what',
+  summary: 'show one rig: which engines have run, are running, or wait for others',
   operands: '<id>',
   atLeast: 1,
   atMost: 1,

@@ -14,7 +14,7 @@ const isOver = ({ fires }: ScheduleReport) => fires.length === 0
 
 export const schedules = defineCommand({
   name: 'schedules',
-  summary: 'every schedule with its next occurrences, and the clock changes of its zone',
+  summary: 'list schedules with their next runs, and the clock changes in between',
   flags: {
     fires: countFlag('how many occurrences of each; default: 3', 'n'),
   },
@@ -34,14 +34,14 @@ export const schedules = defineCommand({
           { title: 'next' },
           { title: '' },
           { title: 'rule', min: 8 },
-          { title: 'zone', spare: 1 },
-          { title: 'then', min: 20, spare: 2 },
+          { title: 'zone', spare: 1, below: 'zone' },
+          { title: 'then', wraps: true, min: 24, spare: 2, below: 'then' },
         ],
         found.map((one): Cell[] => [
           one.name,
           isOver(one) ? { text: 'never', tone: 'dim' } : instantText(one.nextAt),
           isOver(one) ? { text: 'ended', tone: 'dim' } : agoText(one.nextAt, io.clock.now()),
-          one.spec,
+          one.cron ?? one.spec,
           one.timeZone ?? '',
           one.fires.slice(1).map(instantText).join(', '),
         ]),

@@ -13,7 +13,7 @@ const MOST_READ = 1_000
 
 export const writs = defineCommand({
   name: 'writs',
-  summary: "the guild's writs by phase, type or parent, newest first",
+  summary: "list the guild's writs by phase, type or parent, newest first",
   about: ["Reads the guild's documents (Stacks) in the same file or database, and creates nothing."],
   flags: {
     phase: { kind: 'text', value: '<phase>', about: 'in this phase' },

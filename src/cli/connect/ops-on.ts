@@ -6,8 +6,8 @@ import type { Backend } from '../../ports/ports.js'
 
 /** What a command needs besides the work on a backend. */
 export interface Needs {
-  /** The guild's documents, on the same database. */
-  readonly guild: boolean
+  /** The guild's documents, on the same database; `if there`: what there is of both. */
+  readonly guild: boolean | 'if there'
   /** What may be shown of payloads and errors. Undefined: all of it. */
   readonly redact?: Redact | undefined
 }
@@ -25,19 +25,38 @@ export class Closers {
   }
 }
 
+/** What there is on a backend. */
+export interface Parts {
+  readonly hasGuild: boolean
+  readonly hasWork?: boolean
+  readonly stacksOn: () => Promise<StacksBackend>
+}
+
+const LOG_LINES = 100
+
 /** Opens ops on a backend, with the guild's documents if needed. Creates no tables. */
 export async function opsOn(
   backend: Backend,
   clock: Clock,
-  { guild, redact }: Needs,
+  { redact }: Needs,
   closers: Closers,
-  stacksOn: () => Promise<StacksBackend>,
+  { hasGuild, hasWork = true, stacksOn }: Parts,
 ): Promise<Ops> {
   const { openOps } = await import('../../ops/index.js')
   const shown = redact === undefined ? { clock } : { clock, redact }
-  if (!guild) return openOps(backend, shown)
+  if (!hasGuild) return openOps(backend, shown)
   const { openStacks } = await import('../../guild/stacks/stacks.js')
   const stacks = await openStacks({ backend: await stacksOn(), clock })
   closers.add(() => stacks.close())
-  return openOps(backend, { ...shown, stacks })
+  const ops = openOps(backend, { ...shown, stacks })
+  if (hasWork) return ops
+  // The documents of the guild are in a file of their own, without work.
+  const { readGuildLog } = await import('../../ops/guild/guild-log.js')
+  const { countWritsOf } = await import('../../ops/guild/guild-reads.js')
+  const nothing = { rows: [], workers: [], paused: { queues: [], types: [] } }
+  return {
+    ...ops,
+    log: (limit = LOG_LINES) => readGuildLog(stacks, limit),
+    overview: async () => ({ at: clock.now(), ...nothing, writs: await countWritsOf(stacks) }),
+  }
 }

@@ -11,7 +11,7 @@ import { stacksMigrations } from '../../guild/stacks/postgres/migrations.js'
 import type { Address } from './address.js'
 import type { Connected, Danger, ServerFacts, StoragePart } from './connected.js'
 import { Closers, opsOn } from './ops-on.js'
-import { checkVersions, migrated, versionOf } from './storage.js'
+import { checkVersions, migrated, partsFor, versionOf } from './storage.js'
 
 type PostgresAddress = Extract<Address, { readonly kind: 'postgres' }>
 
@@ -58,14 +58,16 @@ export function connectPostgres({ url, name, schema: given }: PostgresAddress, c
     },
     async ops(needs) {
       // Checked first, because a driver that waits for a connection reports nothing.
-      checkVersions(name, await versions(), needs)
+      const storage = await versions()
+      checkVersions(name, storage, needs)
       const { postgresBackend } = await import('../../backends/postgres/backend.js')
       const backend = postgresBackend({ connectionString: url, schema, migrate: false, maxConnections: 4, onError })
       closers.add(() => backend.close())
-      return opsOn(backend, clock, needs, closers, async () => {
+      const stacksOn = async () => {
         const { postgresStacks } = await import('../../guild/stacks/postgres/backend.js')
         return postgresStacks({ connectionString: url, schema, migrate: false, maxConnections: 4 })
-      })
+      }
+      return opsOn(backend, clock, needs, closers, { ...partsFor(storage, needs), stacksOn })
     },
     async migrate() {
       const before = await versions()

@@ -53,9 +53,10 @@ export function connectRedis({ url, name, prefix }: RedisAddress, clock: Clock, 
         onError: () => undefined,
       })
       closers.add(() => backend.close())
-      return opsOn(backend, clock, needs, closers, async () => {
+      const stacksOn = async () => {
         throw new NoGuildHereError()
-      })
+      }
+      return opsOn(backend, clock, needs, closers, { hasGuild: needs.guild === true, stacksOn })
     },
     migrate: async () => [],
     close: () => closers.close(),

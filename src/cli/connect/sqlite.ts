@@ -1,26 +1,21 @@
-import { closeSync, openSync, readSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { schemaOf } from '../../backends/sqlite/schema.js'
 import { prefixOption, tablesOf } from '../../backends/sqlite/tables.js'
 import type { Clock } from '../../core/time/clock.js'
 import type { SqliteDatabase } from '../../drivers/sqlite/database.js'
+import { readHeader } from '../../drivers/sqlite/header.js'
 import { openSqlite } from '../../drivers/sqlite/open.js'
 import { migrate, type SchemaPlan } from '../../drivers/sqlite/schema.js'
 import { stacksSchema } from '../../guild/stacks/sqlite/schema.js'
 import type { Address } from './address.js'
 import type { Connected, ServerFacts, StoragePart } from './connected.js'
 import { Closers, opsOn } from './ops-on.js'
-import { checkVersions, migrated, NothingThereError, versionOf } from './storage.js'
+import { checkVersions, migrated, NothingThereError, partsFor, versionOf } from './storage.js'
 
 type SqliteAddress = Extract<Address, { readonly kind: 'sqlite' }>
 
 /** How long SQLite itself may wait for a lock while a version is read: nothing else runs in this process then. */
 const BUSY_MS = 5_000
-/** How much of a file identifies it. */
-const HEADER_BYTES = 20
-/** The header byte of the journal mode: 2 is a write-ahead log, which Millrace always uses. */
-const WRITE_VERSION = 18
-const WAL = 2
-
 /** Connects to a file. Creates and changes nothing: a missing or foreign file is an error. */
 export function connectSqlite({ file, name, prefix: given }: SqliteAddress, clock: Clock): Connected {
   const prefix = prefixOption('--prefix', given)
@@ -40,14 +35,16 @@ export function connectSqlite({ file, name, prefix: given }: SqliteAddress, cloc
     },
     async ops(needs) {
       checkFile(file)
-      checkVersions(name, versions(), needs)
+      const storage = versions()
+      checkVersions(name, storage, needs)
       const { sqliteBackend } = await import('../../backends/sqlite/backend.js')
       const backend = sqliteBackend({ file, prefix, migrate: false, clock })
       closers.add(() => backend.close())
-      return opsOn(backend, clock, needs, closers, async () => {
+      const stacksOn = async () => {
         const { sqliteStacks } = await import('../../guild/stacks/sqlite/backend.js')
         return sqliteStacks({ file, migrate: false, clock })
-      })
+      }
+      return opsOn(backend, clock, needs, closers, { ...partsFor(storage, needs), stacksOn })
     },
     async migrate() {
       const before = statSync(file, { throwIfNoEntry: false }) === undefined ? [] : versions()
@@ -68,17 +65,11 @@ function checkFile(file: string): void {
   if (found === undefined) throw new NothingThereError(file, `There is no file ${file}.`, next)
   if (!found.isFile())
     throw new NothingThereError(file, `${file} is not a file.`, 'Give the SQLite file of your workers.')
-  const header = Buffer.alloc(HEADER_BYTES)
-  const handle = openSync(file, 'r')
-  try {
-    readSync(handle, header, 0, HEADER_BYTES, 0)
-  } finally {
-    closeSync(handle)
-  }
+  const { isSqlite, isWal } = readHeader(file)
   // Opening it would change its journal mode for its other users.
-  if (found.size > 0 && !header.toString('latin1').startsWith('SQLite format 3\0'))
+  if (found.size > 0 && !isSqlite)
     throw new NothingThereError(file, `${file} is not a SQLite database.`, 'Give the SQLite file of your workers.')
-  if (header[WRITE_VERSION] !== WAL) throw new NothingThereError(file, `${file} has no Millrace tables.`, next)
+  if (!isWal) throw new NothingThereError(file, `${file} has no Millrace tables.`, next)
 }
 
 function withFile<T>(file: string, use: (db: SqliteDatabase) => T): T {

@@ -36,7 +36,13 @@ class StorageVersionError extends MillraceError {
 }
 
 /** Rejects missing tables and tables of another version, because later errors would be less clear. */
-export function checkVersions(name: string, storage: readonly StoragePart[], { guild }: Needs): void {
+export function checkVersions(name: string, storage: readonly StoragePart[], { guild }: Pick<Needs, 'guild'>): void {
+  if (guild === 'if there') {
+    const isThere = (part: StoragePart['part']) => versionOf(storage, part) > 0
+    if (isThere('work') || !isThere('guild')) checkVersions(name, storage, { guild: false })
+    if (isThere('guild')) checkVersions(name, storage, { guild: true })
+    return
+  }
   for (const one of storage) {
     // The documents of a guild may be in their own file, without work.
     if (one.part !== (guild ? 'guild' : 'work')) continue
@@ -46,6 +52,15 @@ export function checkVersions(name: string, storage: readonly StoragePart[], { g
         : new NothingThereError(name, `There are no Millrace tables at ${name}.`, WORK_NEXT)
     if (one.version < one.latest || one.minReader > one.latest) throw new StorageVersionError(name, one)
   }
+}
+
+/** Which parts a command gets, of those that are there. */
+export function partsFor(
+  storage: readonly StoragePart[],
+  { guild }: Pick<Needs, 'guild'>,
+): { readonly hasGuild: boolean; readonly hasWork: boolean } {
+  if (guild !== 'if there') return { hasGuild: guild, hasWork: true }
+  return { hasGuild: versionOf(storage, 'guild') > 0, hasWork: versionOf(storage, 'work') > 0 }
 }
 
 /** Rejects tables of a later program, for which pending migrations make no sense. */

@@ -39,6 +39,6 @@ export function withTimeouts(ops: Ops, limitMs: Ms, name: string, clock: Clock):
 }
 
 const QUERIES = [
-  ...['overview', 'counts', 'list', 'item', 'explain', 'preview', 'failures', 'workers'],
+  ...['overview', 'counts', 'list', 'item', 'findId', 'explain', 'preview', 'failures', 'workers'],
   ...['schedules', 'log', 'actions', 'writs', 'writ', 'rig'],
 ] as readonly (keyof Ops)[]

@@ -1,6 +1,7 @@
 import { preview } from '../../core/retry/preview.js'
 import type { RetryPolicy } from '../../core/retry/retry-policy.js'
 import type { Ms } from '../../core/time/time.js'
+import type { WatcherReport } from '../../guild/stacks/api.js'
 import type { OverviewRow, WorkerReport } from '../../ops/api.js'
 import { durationText } from '../../ops/duration-text.js'
 import { aliveText, unhandledRemedy } from '../../ops/fleet/workers.js'
@@ -14,6 +15,8 @@ export interface DoctorFacts {
   readonly rows: readonly OverviewRow[] | undefined
   readonly workers: readonly WorkerReport[] | undefined
   readonly paused: { readonly queues: readonly string[]; readonly types: readonly string[] }
+  /** The durable watchers of the guild's documents. Undefined: no guild has used this database. */
+  readonly watchers?: readonly WatcherReport[] | undefined
 }
 
 /** Something that is wrong, or will be. */
@@ -30,6 +33,8 @@ export interface Check {
   readonly name: string
   /** What was seen, in a few words. */
   readonly seen: string
+  /** There was nothing to check, so it says nothing about the setup. */
+  readonly isSkipped?: boolean
   readonly findings: readonly Diagnosis[]
 }
 
@@ -42,8 +47,9 @@ const ENGINES = 'spider.engine'
 
 /** All checks of doctor, in the order in which to fix them. */
 export function diagnose(facts: DoctorFacts): Check[] {
-  const checks = [server(facts), storage(facts), clocks(facts)]
-  const { rows, workers } = facts
+  const { rows, workers, watchers } = facts
+  const guild = watchers === undefined ? [] : [durableWatchers(watchers)]
+  const checks = [server(facts), storage(facts), clocks(facts), ...guild]
   if (rows === undefined || workers === undefined) return checks
   const alive = workers.filter(({ isAlive }) => isAlive)
   return [...checks, versions(alive), handled(rows, alive), leases(alive), horizons(alive), pauses(facts)]
@@ -70,7 +76,7 @@ function storage({ server: { storage: parts } }: DoctorFacts): Check {
       return [
         {
           code: 'tables-too-new',
-          text: `The tables of ${part} have version ${version}, and this program (version ${latest}) cannot read them.`,
+          text: `The ${part} tables have version ${version}, which this program (version ${latest}) cannot read.`,
           remedy: 'Update the package.',
         },
       ]
@@ -78,7 +84,7 @@ function storage({ server: { storage: parts } }: DoctorFacts): Check {
     return [
       {
         code: 'pending-migrations',
-        text: `The tables of ${part} have version ${version}; this program has ${latest}.`,
+        text: `The ${part} tables have version ${version}; this program uses version ${latest}.`,
         remedy: 'Run `millrace migrate`. Older workers keep running during and after it.',
         command: ['migrate'],
       },
@@ -86,6 +92,20 @@ function storage({ server: { storage: parts } }: DoctorFacts): Check {
   })
   const there = parts.filter(({ version }) => version > 0).map(({ part, version }) => `${part} version ${version}`)
   return { name: 'storage', seen: there.join(', ') || (parts.length === 0 ? 'no versions' : 'no tables'), findings }
+}
+
+/** What a guild decided after a commit, and has not carried out. */
+function durableWatchers(watchers: readonly WatcherReport[]): Check {
+  const findings = watchers.flatMap(({ name, dead }): Diagnosis[] => {
+    const lost: Diagnosis = {
+      code: 'dead-events',
+      text: `The durable watcher "${name}" could not handle ${counted(dead, 'event')}: what should have followed has not happened.`,
+      remedy:
+        'Read their errors with stacks.deadEvents(). Fix the cause, then call stacks.redeliver(id) in a process of the guild.',
+    }
+    return dead > 0 ? [lost] : []
+  })
+  return { name: 'guild', seen: watchers.map(({ name }) => name).join(', ') || 'no durable watchers', findings }
 }
 
 function clocks({ server: { at, askedAt, tookMs }, workers = [] }: DoctorFacts): Check {
@@ -140,8 +160,7 @@ function versions(alive: readonly WorkerReport[]): Check {
             command: ['workers'],
           },
         ]
-  const seen = alive.length === 0 ? 'none is alive' : `${alive.length} alive, ${found.join(', ')}`
-  return { name: 'workers', seen, findings }
+  return { name: 'workers', ...ofWorkers(alive, `${alive.length} alive, ${found.join(', ')}`), findings }
 }
 
 function handled(rows: readonly OverviewRow[], alive: readonly WorkerReport[]): Check {
@@ -204,7 +223,7 @@ function leases(alive: readonly WorkerReport[]): Check {
               ],
         ),
   )
-  return { name: 'leases', seen: settingsSeen(alive), findings: once(findings) }
+  return { name: 'leases', ...ofWorkers(alive, settingsSeen(alive)), findings: once(findings) }
 }
 
 function horizons(alive: readonly WorkerReport[]): Check {
@@ -225,7 +244,12 @@ function horizons(alive: readonly WorkerReport[]): Check {
           ]
         }),
   )
-  return { name: 'retries', seen: settingsSeen(alive), findings: once(findings) }
+  return { name: 'retries', ...ofWorkers(alive, settingsSeen(alive)), findings: once(findings) }
+}
+
+/** Without a live worker, there is nothing that such a check could find. */
+function ofWorkers(alive: readonly WorkerReport[], seen: string): Pick<Check, 'seen' | 'isSkipped'> {
+  return alive.length === 0 ? { seen: 'not checked: no worker is alive', isSkipped: true } : { seen }
 }
 
 function settingsSeen(alive: readonly WorkerReport[]): string {

@@ -11,18 +11,22 @@ export const FILTER_FLAGS = {
   type: { kind: 'text', value: '<type>', about: 'of this work type' },
   queue: { kind: 'text', value: '<queue>', about: 'on this queue' },
   tag: { kind: 'text', value: '<tag>', about: 'with this tag' },
-  class: { kind: 'word', value: '<class>', words: FAILURE_CLASSES, about: 'with a failure of this class' },
-  fingerprint: { kind: 'text', value: '<fingerprint>', about: 'with this failure (see: millrace failures)' },
+  class: { kind: 'word', value: '<class>', words: FAILURE_CLASSES, about: 'whose failure has this class' },
+  fingerprint: {
+    kind: 'text',
+    value: '<fingerprint>',
+    about: 'that failed this way; millrace failures shows the fingerprints',
+  },
   group: { kind: 'text', value: '<id>', about: 'of this group' },
   before: {
     kind: 'instant',
     value: '<time>',
-    about: 'ended, or else enqueued, before this time; 2h means two hours ago',
+    about: 'that ended (or, if unfinished, were enqueued) before this time; 2h means two hours ago',
   },
   after: {
     kind: 'instant',
     value: '<time>',
-    about: 'the same, at this time or later: after:02:00 before:03:00',
+    about: 'the same, at or after this time: after:02:00 before:03:00',
   },
 } as const satisfies Flags
 

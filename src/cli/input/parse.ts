@@ -18,7 +18,7 @@ export const BACKEND_FLAGS = {
   backend: {
     kind: 'text',
     value: '<address>',
-    about: 'sqlite:<file>, postgres://… or redis://…; default: the environment variable MILLRACE_BACKEND',
+    about: 'sqlite:<file>, postgres://… or redis://…; default: the value of MILLRACE_BACKEND',
   },
   schema: { kind: 'text', value: '<name>', about: 'the schema on PostgreSQL; default: millrace' },
   prefix: {
@@ -30,13 +30,12 @@ export const BACKEND_FLAGS = {
     kind: 'duration',
     value: '<time>',
     min: 1,
-    about: 'how long to wait for an answer; default: 30s, and 15s for the first',
+    about: 'how long to wait for each answer; default: 30s, but 15s for the first',
   },
   redact: {
     kind: 'text',
     value: '<module>',
-    about:
-      'a module that redacts payloads and errors: exports (value, { kind, type, id }) => string; default: the environment variable MILLRACE_REDACT',
+    about: 'a module that exports a function which redacts payloads and errors; default: the value of MILLRACE_REDACT',
   },
 } as const satisfies Flags
 

@@ -55,7 +55,7 @@ export class Progress {
     const everyMs = this.#err.isTerminal ? QUIET_MS : 2 * LINE_EVERY_MS
     const next = () => {
       this.#cancelTick = this.#clock.after(everyMs, () => {
-        const waits = `waits for ${waitsFor}, ${durationText(this.#clock.monotonic() - begunMs)}`
+        const waits = `waiting for ${waitsFor}, ${durationText(this.#clock.monotonic() - begunMs)}`
         this.#say((columns) => withTail(bar, waits, columns), `${line}; ${waits}`, false)
         next()
       })

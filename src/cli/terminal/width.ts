@@ -6,6 +6,11 @@ const WIDE =
 const NOTHING = /^[\p{Mark}\p{Default_Ignorable_Code_Point}]+$/u
 const PLAIN = /^[\x20-\x7e]*$/
 
+/** What a reader sees as one character each. */
+export function segmentsOf(text: string): Iterable<string> {
+  return PLAIN.test(text) ? text : Array.from(segmenter.segment(text), ({ segment }) => segment)
+}
+
 /** The width of a cleaned text on a terminal. */
 export function widthOf(text: string): number {
   if (PLAIN.test(text)) return text.length

@@ -1,4 +1,5 @@
 import { detailText } from '../../core/failure/error-detail.js'
+import { listedError } from '../../core/text/error-text.js'
 import type { At } from '../../core/time/time.js'
 import type { ItemReport } from '../../ops/api.js'
 import { durationText, instantText } from '../../ops/duration-text.js'
@@ -7,7 +8,8 @@ import { cleanLines } from '../terminal/clean.js'
 import type { Paint } from '../terminal/paint.js'
 import { type Cell, type Column, renderFacts, renderTable } from '../terminal/table.js'
 import { cut } from '../terminal/width.js'
-import { classCell, stateCell } from './states.js'
+import { wrapText } from '../terminal/wrap.js'
+import { classCell, outcomeCell, stateCell } from './states.js'
 import { instantAndAgo } from './times.js'
 
 interface View {
@@ -22,16 +24,27 @@ const ATTEMPTS: readonly Column[] = [
   { title: 'attempt', align: 'right' },
   { title: 'started' },
   { title: 'took', align: 'right' },
-  { title: 'class' },
-  { title: 'rule', min: 8, spare: 3 },
-  { title: 'worker', min: 8, spare: 2 },
-  { title: 'fingerprint', min: 8, spare: 4 },
-  { title: 'error', min: 12 },
+  { title: 'outcome' },
+  { title: 'class', spare: 1 },
+  { title: 'rule', spare: 2 },
+  { title: 'fingerprint', isId: true, spare: 3 },
+  { title: 'worker', isId: true, spare: 4 },
+  { title: 'error', min: 40, spare: 5, below: '' },
 ]
-const TIMELINE: readonly Column[] = [{ title: 'when' }, { title: 'what' }, { title: '', min: 12 }]
+const TIMELINE: readonly Column[] = [
+  { title: 'when' },
+  { title: 'what' },
+  { title: '', min: 36, wraps: true, spare: 0, below: '' },
+]
+/** How much of an error stands among the facts; the last failure is shown whole. */
+const FACT_CHARACTERS = 300
+/** How much of an error stands in the timeline. */
+const TIMELINE_CHARACTERS = 120
 /** How much of a payload is shown without `--full`. */
 const FOLDED_LINES = 20
 const FOLDED_CHARACTERS = 4_000
+/** The narrowest column in which a payload is wrapped. */
+const LEAST_PAYLOAD = 20
 
 /** One item: its facts, attempts, timeline and payloads. */
 export function renderItem(item: ItemReport, view: View): string[] {
@@ -42,11 +55,12 @@ export function renderItem(item: ItemReport, view: View): string[] {
       String(one.attempt),
       instantText(Math.round(one.startedAt)),
       durationText(one.endedAt - one.startedAt),
-      one.class === undefined && one.error === undefined ? { text: 'success', tone: 'good' } : classCell(one.class),
-      one.rule ?? '',
-      one.worker,
+      outcomeCell(one.outcome),
+      classCell(one.class),
+      one.class === undefined ? '' : (one.rule ?? ''),
       one.fingerprint ?? '',
-      one.error ?? '',
+      one.worker,
+      listedError(one.error ?? ''),
     ])
     lines.push('', paint('title', 'Attempts'), ...renderTable(ATTEMPTS, rows, { columns, paint }))
   }
@@ -56,7 +70,12 @@ export function renderItem(item: ItemReport, view: View): string[] {
     lines.push('', paint('title', title), ...renderPayload(detailText(failure.detail), view))
   }
   if (item.timeline.length > 0) {
-    const rows = item.timeline.map((one): Cell[] => [instantText(Math.round(one.at)), one.what, one.text])
+    const rows = item.timeline.map((one): Cell[] => [
+      instantText(Math.round(one.at)),
+      one.what,
+      // The errors stand above, in full.
+      one.what === 'failed' || one.what === 'died' ? listedError(one.text, TIMELINE_CHARACTERS) : one.text,
+    ])
     lines.push('', paint('title', 'Timeline'), ...renderTable(TIMELINE, rows, { columns, paint }))
   }
   if (item.input !== undefined) lines.push('', paint('title', 'Input'), ...renderPayload(item.input, view))
@@ -74,7 +93,7 @@ function factsOf(item: ItemReport, now: At): [string, Cell | undefined][] {
     ['type', item.type],
     ['state', stateCell(item.state)],
     ['ended as', ended === '' ? undefined : ended],
-    ['error', item.error],
+    ['error', item.error === undefined ? undefined : listedError(item.error, FACT_CHARACTERS)],
     ['queue', item.queue],
     ['attempt', String(envelope.attempt)],
     ['priority', envelope.priority === 0 ? undefined : String(envelope.priority)],
@@ -107,15 +126,27 @@ function groupText(id: string, group: ItemReport['group']): string {
 /** A payload, indented if it is JSON, and shortened if it is long. */
 function renderPayload(text: string, { columns, paint, isFull }: Pick<View, 'columns' | 'paint' | 'isFull'>): string[] {
   const pretty = indented(isFull ? text : text.slice(0, FOLDED_CHARACTERS), text)
-  const lines = cleanLines(pretty).split('\n')
+  const lines = cleanLines(pretty)
+    .split('\n')
+    .flatMap((line) => wrapped(line, columns - 2))
+  // A path or a long text without spaces is one word.
   const shown = isFull ? lines : lines.slice(0, FOLDED_LINES).map((line) => cut(line, columns - 2))
-  const isCut = !isFull && (text.length > FOLDED_CHARACTERS || lines.length > FOLDED_LINES)
+  const isCut =
+    !isFull &&
+    (text.length > FOLDED_CHARACTERS || lines.length > FOLDED_LINES || shown.some((line, i) => line !== lines[i]))
   return [
     ...shown.map((line) => `  ${line}`),
     ...(isCut
       ? [paint('dim', cut(`  … ${counted(text.length, 'character')} in total; --full shows them`, columns))]
       : []),
   ]
+}
+
+/** A line wrapped to that width, with its own indentation. */
+function wrapped(line: string, columns: number): string[] {
+  const indent = /^ */.exec(line)?.[0] ?? ''
+  const pieces = wrapText(line.slice(indent.length), Math.max(LEAST_PAYLOAD, columns - indent.length))
+  return pieces.length === 0 ? [''] : pieces.map((piece) => indent + piece)
 }
 
 function indented(shown: string, whole: string): string {

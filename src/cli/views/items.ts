@@ -5,14 +5,14 @@ import { classCell, stateCell } from './states.js'
 import { agoText } from './times.js'
 
 export const ITEM_COLUMNS: readonly Column[] = [
-  { title: 'id', min: 14 },
+  { title: 'id', isId: true, spare: 0, below: '' },
   { title: 'state' },
-  { title: 'type', min: 8 },
-  { title: 'queue', min: 6, spare: 3 },
+  { title: 'type', min: 16 },
+  { title: 'queue', min: 10, spare: 4 },
   { title: 'attempt', align: 'right', spare: 2 },
   { title: 'when', spare: 1 },
-  { title: 'class', spare: 4 },
-  { title: 'error', min: 12 },
+  { title: 'class', spare: 3 },
+  { title: 'error', min: 30, spare: 5, below: '' },
 ]
 
 /** An item in one line. `when` depends on the state: its end, its next run, or since when it runs or waits. */

@@ -1,5 +1,6 @@
 import { unreachable } from '../../core/unreachable.js'
 import type { FindingCode, Ops } from '../../ops/api.js'
+import type { WritReasonCode } from '../../ops/guild/writ-facts.js'
 import type { ReasonCode } from '../../ops/items/explain.js'
 
 /** A command, word by word. */
@@ -40,12 +41,54 @@ export async function stepsOf(code: ReasonCode, id: string, ops: Ops): Promise<r
       return [['workers']]
     case 'unknown-type':
       return [['workers'], ['cancel', id]]
-    case 'unknown':
-    case 'completed':
     case 'cancelled':
+      return [['redrive', id]]
+    case 'unknown':
+      // The beginning of every id of a writ.
+      return id.startsWith('w-') ? [['writ', id]] : []
+    case 'completed':
     case 'stopping':
     case 'limit':
     case 'deadline':
+      return []
+    default:
+      return unreachable(code)
+  }
+}
+
+/** The same for a writ. */
+export function stepsOfWrit(code: WritReasonCode, id: string): readonly Words[] {
+  const [retry, cancel] = [
+    ['writ', 'retry', id],
+    ['writ', 'cancel', id],
+  ]
+  switch (code) {
+    case 'draft':
+      return [['writ', 'open', id], cancel]
+    case 'delayed':
+    case 'stuck-retried':
+    case 'stuck-at-cap':
+    case 'stuck-for-good':
+    case 'stuck-by-hand':
+    case 'stuck-refused':
+    case 'stuck-retry-failed':
+      return [retry, cancel]
+    case 'stuck-by-blocker':
+    case 'stuck-by-cycle':
+    case 'engine-running':
+    case 'engine-lapsed':
+    case 'engine-session':
+    case 'engine-blocked':
+    case 'engine-held':
+    case 'rig-ending':
+    case 'held':
+      return [cancel]
+    case 'phase':
+    case 'queued':
+    case 'not-dispatched':
+    case 'engine-ready':
+    case 'graft':
+    case 'children':
       return []
     default:
       return unreachable(code)

@@ -34,11 +34,12 @@ interface View {
 
 /** Items by queue, type and state, and the workers. */
 export function renderOverview(overview: Overview, { columns, paint, name, rows: room = Infinity }: View): string[] {
-  const { at, rows, workers, paused } = overview
+  const { at, rows, workers, paused, writs } = overview
   const head = cut(`${clean(name)}  ${instantText(Math.round(at))}`, columns)
   const tail = [
     '',
     cut(workersText(workers), columns),
+    ...(writs === undefined || writs.open + writs.stuck === 0 ? [] : [writsText(writs, columns, paint)]),
     ...(paused.queues.length + paused.types.length === 0 ? [] : [paint('warn', cut(pausedText(paused), columns))]),
   ]
   if (rows.length === 0) return [paint('title', head), '', 'There is no work.', ...tail]
@@ -49,10 +50,24 @@ export function renderOverview(overview: Overview, { columns, paint, name, rows:
   return [
     paint('title', head),
     '',
-    ...renderTable(COLUMNS, cells, { columns, paint }),
+    ...renderTable(quietFirst(cells), cells, { columns, paint }),
     ...(left > 0 ? [paint('dim', `… and ${counted(left, 'more row')}`)] : []),
     ...tail,
   ]
+}
+
+/** More than any `spare` of a column. */
+const QUIET = 100
+
+/** On a narrow screen, columns that count nothing leave before those that do. */
+function quietFirst(cells: readonly (readonly Cell[])[]): Column[] {
+  const isQuiet = (cell: Cell | undefined) =>
+    cell === undefined || ['', '0'].includes(typeof cell === 'string' ? cell : cell.text)
+  return COLUMNS.map((column, c) =>
+    column.spare !== undefined && cells.every((row) => isQuiet(row[c]))
+      ? { ...column, spare: column.spare + QUIET }
+      : column,
+  )
 }
 
 /** The rows that fit, in order; rows without unfinished or dead items are left out first. */
@@ -113,6 +128,12 @@ function workersText(workers: readonly WorkerReport[]): string {
   const hosts = [...new Set(alive.map((worker) => worker.host))]
   const where = hosts.length === 0 ? '' : ` on ${hosts.map(clean).join(', ')}`
   return `${counted(alive.length, 'live worker')}${where}${gone === 0 ? '' : `; ${gone} not heard of lately`}`
+}
+
+/** Stuck writs need a person, who is told where to look. */
+function writsText({ open, stuck }: NonNullable<Overview['writs']>, columns: number, paint: Paint): string {
+  const text = `writs of the guild: ${countText(open)} open, ${countText(stuck)} stuck`
+  return stuck === 0 ? cut(text, columns) : paint('bad', cut(`${text}: millrace writs --phase stuck`, columns))
 }
 
 function pausedText({ queues, types }: Overview['paused']): string {

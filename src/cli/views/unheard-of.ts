@@ -5,8 +5,9 @@ import { didYouMean } from '../usage-error.js'
 /** Why nothing was found, if a name is unknown: it was probably mistyped. */
 export async function mistypedName(
   ops: Ops,
-  { type, queue }: { readonly type?: string | undefined; readonly queue?: string | undefined },
+  selector: { readonly type?: string | undefined } | { readonly queue?: string | undefined },
 ): Promise<string | undefined> {
+  const { type, queue }: { readonly type?: string | undefined; readonly queue?: string | undefined } = selector
   if (type === undefined && queue === undefined) return undefined
   const { rows, workers } = await ops.overview()
   const types = new Set([...rows.map((row) => row.type), ...workers.flatMap((worker) => worker.types)])
@@ -16,7 +17,11 @@ export async function mistypedName(
     ['queue', queue, queues],
   ] as const) {
     if (name === undefined || known.has(name)) continue
-    return clean(`No item has the ${what} "${name}", and no worker serves it.${didYouMean(name, [...known])}`)
+    const use =
+      what === 'type'
+        ? `has the type "${name}", and no worker handles it`
+        : `is on queue "${name}", and no worker serves it`
+    return clean(`No item ${use}.${didYouMean(name, [...known])}`)
   }
   return undefined
 }

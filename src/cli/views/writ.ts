@@ -1,9 +1,10 @@
 import type { RigReport, WritReport, WritSummary } from '../../ops/api.js'
+import { instantText } from '../../ops/duration-text.js'
 import { cleanLines } from '../terminal/clean.js'
 import type { Paint, Tone } from '../terminal/paint.js'
 import { type Cell, type Column, renderFacts, renderTable } from '../terminal/table.js'
 import { cut } from '../terminal/width.js'
-import { renderReasons } from './reasons.js'
+import { renderReasons, type ShownReason } from './reasons.js'
 import { isoText } from './times.js'
 
 interface View {
@@ -15,11 +16,11 @@ interface View {
 const BODY_LINES = 20
 
 export const WRIT_COLUMNS: readonly Column[] = [
-  { title: 'writ', min: 12 },
+  { title: 'writ', isId: true, spare: 0, below: '' },
   { title: 'phase' },
   { title: 'type', min: 8 },
   { title: 'title', min: 14 },
-  { title: 'parent', min: 10, spare: 2 },
+  { title: 'parent', isId: true, spare: 2, below: 'parent' },
   { title: 'updated', spare: 1 },
 ]
 
@@ -31,7 +32,7 @@ const ENGINE_COLUMNS: readonly Column[] = [
   { title: 'retries', align: 'right', spare: 5 },
   { title: 'started', spare: 4 },
   { title: 'ended', spare: 1 },
-  { title: 'error or block', min: 12 },
+  { title: 'error or block', min: 30, wraps: true, spare: 6, below: '' },
 ]
 
 export function writCells(writ: WritSummary): Cell[] {
@@ -45,7 +46,10 @@ export function writCells(writ: WritSummary): Cell[] {
   ]
 }
 
-export function renderWrit(writ: WritReport, { columns, paint }: View): string[] {
+/** A writ as it is shown: its reasons with the commands that resolve them. */
+type ShownWrit = Omit<WritReport, 'reasons'> & { readonly reasons: readonly ShownReason[] }
+
+export function renderWrit(writ: ShownWrit, { columns, paint }: View): string[] {
   const { cap, rigs, retry } = writ
   const title = (text: string) => ['', paint('title', text)]
   const lines = renderFacts(
@@ -59,6 +63,8 @@ export function renderWrit(writ: WritReport, { columns, paint }: View): string[]
       ['parent', writ.parentId],
       ['created', isoText(writ.createdAt)],
       ['updated', isoText(writ.updatedAt)],
+      ['not before', writ.runAt === undefined ? undefined : isoText(writ.runAt)],
+      ['deadline', writ.deadline === undefined ? undefined : isoText(writ.deadline)],
       ['retry', retry === undefined ? undefined : `${retry.decision}: ${retry.why}`],
     ],
     { columns, paint },
@@ -67,11 +73,16 @@ export function renderWrit(writ: WritReport, { columns, paint }: View): string[]
     lines.push(...title('Why it does not continue'), ...renderReasons(writ.reasons, columns, paint))
   if (writ.links.length > 0) {
     const rows = writ.links.map(({ from, label, to }) => [from, label, to])
-    const heads = [{ title: 'from', min: 12 }, { title: 'label' }, { title: 'to', min: 12 }]
+    const heads = [{ title: 'from', isId: true }, { title: 'label' }, { title: 'to', isId: true }]
     lines.push(...title('Links'), ...renderTable(heads, rows, { columns, paint }))
   }
   if (writ.children.length > 0)
     lines.push(...title('Children'), ...renderTable(WRIT_COLUMNS, writ.children.map(writCells), { columns, paint }))
+  if (writ.log.length > 0) {
+    const heads = [{ title: 'when' }, { title: 'who', min: 8 }, { title: 'what', min: 16 }, { title: 'why', min: 8 }]
+    const rows = writ.log.map(({ at, who, what, why }) => [instantText(at), who, what, why])
+    lines.push(...title('What people did'), ...renderTable(heads, rows, { columns, paint }))
+  }
   rigs.forEach((rig, i) => {
     lines.push(...title(`Rig ${i + 1}`), ...renderRig(rig, { columns, paint }))
   })

@@ -2,7 +2,7 @@ import type { ItemSummary } from '../../ports/inspect.js'
 import type { WorkerRecord } from '../../ports/ledger.js'
 import { KEEP_COMPLETED_MS, KEEP_DEAD_MS } from '../../ports/limits.js'
 import type { Effect, Settlement } from '../../ports/settlement.js'
-import { act } from '../../work/control/act.js'
+import { act } from '../../work/control/item-actions.js'
 import type { Retention } from '../../work/settle/settle.js'
 import type { BulkVerb } from '../api.js'
 

@@ -16,6 +16,36 @@ export class NoItemError extends MillraceError {
   }
 }
 
+/** How many of several ids an error names. */
+export const NAMED_IDS = 5
+
+/** A text that several ids begin with, where one was meant. */
+export class AmbiguousIdError extends MillraceError {
+  /** `ids` are more than one; of more than {@link NAMED_IDS}, the others are not named. */
+  constructor(what: 'item' | 'writ' | 'rig' | 'action', prefix: string, ids: readonly string[]) {
+    const named = ids.toSorted().slice(0, NAMED_IDS)
+    const lines = [...named, ...(ids.length > named.length ? ['and more'] : [])].map((line) => `\n  ${line}`)
+    super(
+      'AMBIGUOUS_ID',
+      `Several ${what}s have an id that begins with "${prefix}":${lines.join('')}\nType more of it.`,
+      {
+        facts: { prefix },
+      },
+    )
+  }
+}
+
+/** The backend has too many items, and no index in the order of their ids. */
+export class TooManyIdsError extends MillraceError {
+  constructor(prefix: string) {
+    super(
+      'AMBIGUOUS_ID',
+      `This backend has too many items to tell whether only one id begins with "${prefix}". Give the whole id.`,
+      { facts: { prefix } },
+    )
+  }
+}
+
 /** The action does not apply to the state of the item. */
 export class WrongStateError extends MillraceError {
   constructor(verb: BulkVerb, id: string, state: string, next: string) {

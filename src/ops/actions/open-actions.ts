@@ -2,24 +2,17 @@ import { newId } from '../../core/ids.js'
 import { integerOption, optionsObject, stringOption } from '../../core/options.js'
 import { keepAlive } from '../../core/time/keep-alive.js'
 import type { Inspect } from '../../ports/inspect.js'
-import { pauseOrResume, readPausable } from '../../work/control/pause.js'
-import type {
-  ActionReport,
-  Actor,
-  BulkVerb,
-  ContinueOptions,
-  ItemSelector,
-  Ops,
-  PauseTarget,
-  RedriveOptions,
-} from '../api.js'
+import type { ActionReport, BulkVerb, ContinueOptions, ItemSelector, Ops, RedriveOptions } from '../api.js'
 import type { OpsContext } from '../context.js'
+import type { GuildStacks } from '../guild/books.js'
+import { mergedLog, readGuildLog } from '../guild/guild-log.js'
 import { type ActionRecord, CANARY_SIZES, queryOf, reportOf } from './action-record.js'
 import { ActionStore } from './action-store.js'
-import { ActionRun, isApplied, logged } from './bulk-action.js'
+import { ActionRun, logged } from './bulk-action.js'
 import { retentionOf } from './change.js'
 import { NoActionError } from './errors.js'
-import { type ReadOptions, readActor, readOptions, readSelector, readWatching, type Selection } from './selection.js'
+import { pauseOrResume } from './pause.js'
+import { type ReadOptions, readOptions, readSelector, readWatching, type Selection } from './selection.js'
 import { runSingleAction } from './single-action.js'
 
 export type Actions = Pick<
@@ -30,7 +23,7 @@ export type Actions = Pick<
 const LOG_LINES = 100
 
 /** What people can do to the items of a backend: one at a time, or to all that match. */
-export function openActions(context: OpsContext): Actions {
+export function openActions(context: OpsContext, stacks?: GuildStacks): Actions {
   const { ledger } = context
   const store = new ActionStore(context)
   const keepOf = async () => retentionOf((await ledger.inspect?.workers()) ?? [])
@@ -48,23 +41,21 @@ export function openActions(context: OpsContext): Actions {
     return new ActionRun({ ...how, context, store, keep: await keepOf(), isResumed: false }, record).run()
   }
 
-  async function order(verb: 'pause' | 'resume', what: PauseTarget, by: Actor): Promise<void> {
-    const named = readPausable(verb, what, () => undefined)
-    const { who, why } = readActor(verb, by)
-    const [result] = await ledger.commit([pauseOrResume(verb, named, who, why)])
-    if (result !== undefined) isApplied(result)
-  }
-
   return {
     redrive: (what, by) => awake(runAction('redrive', what, by)),
     discard: (what, by) => awake(runAction('discard', what, by)),
     cancel: (what, by) => awake(runAction('cancel', what, by)),
     runNow: (what, by) => awake(runAction('runNow', what, by)),
-    pause: (what, by) => order('pause', what, by),
-    resume: (what, by) => order('resume', what, by),
+    pause: (what, by) => pauseOrResume(context, 'pause', what, by),
+    resume: (what, by) => pauseOrResume(context, 'resume', what, by),
     actions: async () => (await store.recent()).map((record) => reportOf(record)),
-    log: async (limit) =>
-      context.inspect('log').log(integerOption('log(limit)', limit, { min: 1, max: 1_000, default: LOG_LINES })),
+    async log(limit) {
+      const most = integerOption('log(limit)', limit, { min: 1, max: 1_000, default: LOG_LINES })
+      const ofItems = context.inspect('log').log(most)
+      if (stacks === undefined) return ofItems
+      const ofWrits = readGuildLog(stacks, most)
+      return mergedLog(await ofItems, await ofWrits, most)
+    },
     async continue(actionId, options) {
       const given = optionsObject<ContinueOptions>('continue', options, ['who', 'why', 'onProgress', 'signal'])
       const watching = readWatching('continue', given)

@@ -1,6 +1,6 @@
 import { unreachable } from '../../core/unreachable.js'
 import type { ItemSummary } from '../../ports/inspect.js'
-import { actOnItem, type ItemAccess } from '../../work/control/act.js'
+import { actOnItem, type ItemAccess } from '../../work/control/item-actions.js'
 import type { Retention } from '../../work/settle/settle.js'
 import type { ActionReport, BulkVerb } from '../api.js'
 import type { OpsContext } from '../context.js'

@@ -38,6 +38,7 @@ export function scheduleReport(
   return {
     name,
     spec,
+    ...(cron === undefined ? {} : { cron }),
     nextAt,
     fires,
     ...(timeZone === undefined ? {} : { timeZone }),

@@ -3,7 +3,7 @@ import { stringOption } from '../../core/options.js'
 import type { Redacted } from '../../core/text/redact.js'
 import type { Clock } from '../../core/time/clock.js'
 import { listWrits } from '../../guild/clerk/writs/query.js'
-import type { Ops } from '../api.js'
+import type { Ops, Overview } from '../api.js'
 import type { Reason } from '../items/explain.js'
 import { type GuildStacks, reading } from './books.js'
 import { rigOf, rigReport } from './rig-report.js'
@@ -13,13 +13,21 @@ import { readWrit } from './writ-report.js'
 
 const PAGE = 50
 
+/** How many writs are open, and how many need attention. */
+export function countWritsOf(stacks: GuildStacks): Promise<NonNullable<Overview['writs']>> {
+  return reading(stacks, async ({ writs }) => ({
+    open: await writs.count([['phase', '=', 'open']]),
+    stuck: await writs.count([['phase', '=', 'stuck']]),
+  }))
+}
+
 /** The guild queries of ops. They only read documents: nothing is started, and no plugin is loaded. */
 export function openGuildReads(
   given: GuildStacks | undefined,
   clock: Clock,
   redacted: Redacted,
   explained: (id: string) => Promise<readonly [Reason, ...Reason[]]>,
-): Pick<Ops, 'writs' | 'writ' | 'rig'> {
+): Pick<Ops, 'writs' | 'writ' | 'rig' | 'watchers'> {
   const needed = (call: string): GuildStacks => {
     if (given !== undefined) return given
     throw new MillraceError(
@@ -43,6 +51,9 @@ export function openGuildReads(
       stringOption('rig(id)', id)
       const rig = await reading(stacks, (books) => rigOf(books, id))
       return rig === undefined ? undefined : rigReport(shownRig(rig, redacted))
+    },
+    async watchers() {
+      return (await needed('watchers').watchers?.()) ?? []
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { EngineRow, RigRow } from '../../guild/spider/rigs/rig.js'
 import type { RigReport } from '../api.js'
-import type { GuildBooks } from './books.js'
+import { findByPrefix, type GuildBooks } from './books.js'
 
 /** A rig with its engines, as stored. */
 export interface Rig {
@@ -18,10 +18,10 @@ export async function rigsOfWrit({ rigs, engines }: GuildBooks, writId: string, 
   return rows.reverse().map((row) => ({ row, engines: found.filter(({ rigId }) => rigId === row.id) }))
 }
 
-export async function rigOf({ rigs, engines }: GuildBooks, rigId: string): Promise<Rig | undefined> {
-  const row = await rigs.get(rigId)
-  if (row === null) return undefined
-  return { row, engines: await engines.find({ where: [['rigId', '=', rigId]], orderBy: ['place', 'asc'] }) }
+export async function rigOf({ rigs, engines }: GuildBooks, idOrPrefix: string): Promise<Rig | undefined> {
+  const row = await findByPrefix('rig', rigs, idOrPrefix)
+  if (row === undefined) return undefined
+  return { row, engines: await engines.find({ where: [['rigId', '=', row.id]], orderBy: ['place', 'asc'] }) }
 }
 
 export function rigReport({ row, engines }: Rig): RigReport {

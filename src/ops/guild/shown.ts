@@ -18,17 +18,18 @@ export function shownWrit(writ: WritDoc, redacted: Redacted): WritDoc {
   }
 }
 
-/** A rig with the errors of its engines after `redact`; the type is that of the engine's design. */
+/** A rig with what its engines say after `redact`, why they failed or wait; the type is that of the engine's design. */
 export function shownRig({ row, engines }: Rig, redacted: Redacted): Rig {
   return { row, engines: engines.map((engine) => shownEngine(row.id, engine, redacted)) }
 }
 
 function shownEngine(rigId: string, engine: EngineRow, redacted: Redacted): EngineRow {
-  const { error, attempts, engineId, designId } = engine
+  const { error, attempts, block, engineId, designId } = engine
   const shown = (text: string) => redacted('error', text, { id: `${rigId}/${engineId}`, type: designId })
   return {
     ...engine,
     ...(error === undefined ? {} : { error: shown(error) }),
+    ...(block?.message === undefined ? {} : { block: { ...block, message: shown(block.message) } }),
     ...(attempts === undefined ? {} : { attempts: attempts.map((one) => ({ ...one, error: shown(one.error) })) }),
   }
 }

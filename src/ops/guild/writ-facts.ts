@@ -26,6 +26,8 @@ export interface WritFacts {
   /** How many engines run in the whole guild. */
   readonly running: number
   readonly retry: RetryDescription
+  /** Whether the retry observer could not open it again, and has given up. */
+  readonly isRetryDead: boolean
   /** Whether the guild has a retry observer; undefined: unknown. */
   readonly observer: { readonly isThere: boolean; readonly behind: number; readonly holder: string | null } | undefined
   /** Why the work items of its running engines do not run, by engine. */
@@ -65,7 +67,9 @@ export type WritReasonCode =
   | 'draft'
   | 'phase'
   | 'queued'
+  | 'delayed'
   | 'held'
+  | 'delayed'
   | 'not-dispatched'
   | 'engine-running'
   | 'engine-lapsed'
@@ -76,8 +80,10 @@ export type WritReasonCode =
   | 'graft'
   | 'rig-ending'
   | 'stuck-retried'
+  | 'stuck-retry-failed'
   | 'stuck-at-cap'
   | 'stuck-for-good'
+  | 'stuck-refused'
   | 'stuck-by-blocker'
   | 'stuck-by-cycle'
   | 'stuck-by-hand'

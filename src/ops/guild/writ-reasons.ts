@@ -1,5 +1,6 @@
 import { spiderStatusOf } from '../../guild/spider/dispatch/writ-status.js'
 import { type EngineRow, isActive } from '../../guild/spider/rigs/rig.js'
+import { durationText, instantText } from '../duration-text.js'
 import { CRAWL, engineReasons, runningText } from './engine-reasons.js'
 import type { Rig } from './rig-report.js'
 import { engineName, hasEnded, namedTexts, sinceText, type WritFacts, type WritReason } from './writ-facts.js'
@@ -45,7 +46,7 @@ function waitsInPhase({ writ, rigs }: WritFacts): WritReason {
     ? {
         code: 'draft',
         text: `It is a draft (${since}) and has not been opened.`,
-        remedy: `Open it: clerk.transition("${writ.id}", "open").`,
+        remedy: `Open it: ops.openWrit("${writ.id}", { who }).`,
       }
     : {
         code: 'phase',
@@ -57,6 +58,8 @@ function waitsInPhase({ writ, rigs }: WritFacts): WritReason {
 function open(facts: WritFacts): readonly WritReason[] {
   const { writ, dispatch, running } = facts
   const unfinished = children(facts)
+  // Its own work is done.
+  if (dispatch?.state === 'children' && unfinished.length > 0) return unfinished
   switch (dispatch?.state) {
     case undefined: {
       const why: WritReason = {
@@ -72,7 +75,13 @@ function open(facts: WritFacts): readonly WritReason[] {
     }
     case 'held':
       return [held(facts), ...unfinished]
+    case 'delayed':
+      return [delayed(facts, dispatch.dueAt), ...unfinished]
+    case 'cancelling':
+      // It is open no longer: nothing is read in between, because both are written at once.
+      return unfinished
     case 'ready':
+    case 'children':
     case 'active':
     case 'stuck':
     case 'recheck': {
@@ -87,6 +96,17 @@ function open(facts: WritFacts): readonly WritReason[] {
         ...unfinished,
       ]
     }
+  }
+}
+
+function delayed({ writ, rigs, now }: WritFacts, dueAt: string | undefined): WritReason {
+  const at = Date.parse(dueAt ?? writ.runAt ?? '')
+  const left = at > now ? `, in ${durationText(at - now)}` : ', which has come: the next crawl sees it'
+  const asked = spiderStatusOf(writ).retryAt === dueAt ? ' What failed asked to be left alone until then.' : ''
+  return {
+    code: 'delayed',
+    text: `It gets its ${rigs.length === 0 ? 'first' : 'next'} rig at ${instantText(at)}${left}.${asked}`,
+    remedy: `Wait, or give it that rig now: ops.retryWrit("${writ.id}", { who }).`,
   }
 }
 
@@ -125,6 +145,12 @@ function stuck(facts: WritFacts): WritReason {
   switch (isStale ? undefined : stuckCause) {
     case 'engine-failure':
       return engineFailure(facts, since, detail ?? writ.resolution ?? 'An engine failed.')
+    case 'refused':
+      return {
+        code: 'stuck-refused',
+        text: `It is stuck${since}. ${detail ?? 'A watcher refused to let the end of its rig be recorded.'}`,
+        remedy: `Resolve that, then retry it: ops.retryWrit("${writ.id}", { who }) tries to end it once more, and no engine that has completed runs again in that rig.`,
+      }
     case 'failed-blocker': {
       const [failed] = blockerIds
       return {
@@ -143,7 +169,7 @@ function stuck(facts: WritFacts): WritReason {
       return {
         code: 'stuck-by-hand',
         text: `It was made stuck${sinceText(writ.updatedAt, now)}${writ.resolution === undefined ? '' : `: ${writ.resolution}`}.`,
-        remedy: `Open it once the reason is resolved: clerk.transition("${writ.id}", "open").`,
+        remedy: `Retry it once the reason is resolved: ops.retryWrit("${writ.id}", { who }).`,
       }
   }
 }
@@ -151,13 +177,13 @@ function stuck(facts: WritFacts): WritReason {
 function engineFailure(facts: WritFacts, since: string, detail: string): WritReason {
   const { writ, retry, observer } = facts
   const text = `It is stuck${since}, with ${retry.attempts} of ${retry.cap} rigs used. ${failureText(facts, detail)}`
-  const byHand = `clerk.transition("${writ.id}", "open") gives it one more rig`
+  const byHand = `ops.retryWrit("${writ.id}", { who }) gives it one more rig`
   if (retry.decision === 'requeue') {
     if (observer?.isThere === false) {
       return {
         code: 'stuck-retried',
         text: `${text} Another attempt may succeed, but this guild has no clockworks-retry.`,
-        remedy: `Add the plugin "clockworks-retry", or open it by hand: ${byHand}.`,
+        remedy: `Add the plugin "clockworks-retry", or retry it by hand: ${byHand}.`,
       }
     }
     const isIdle = observer !== undefined && observer.holder === null
@@ -170,16 +196,23 @@ function engineFailure(facts: WritFacts, since: string, detail: string): WritRea
         : 'Wait. If nothing happens, make sure that a process of the guild with clockworks-retry runs.',
     }
   }
+  if (facts.isRetryDead && retry.attempts < retry.cap) {
+    return {
+      code: 'stuck-retry-failed',
+      text: `${text} ${retry.reason}`,
+      remedy: `Fix what the observer failed with, then retry it: ${byHand}.`,
+    }
+  }
   return spiderStatusOf(writ).retryable === true
     ? {
         code: 'stuck-at-cap',
         text: `${text} It has reached its cap and is not retried automatically.`,
-        remedy: `Fix what failed, then open it: ${byHand}.`,
+        remedy: `Fix what failed, then retry it: ${byHand}.`,
       }
     : {
         code: 'stuck-for-good',
         text: `${text} ${retry.reason}`,
-        remedy: `Fix the engine or the writ, then open it (${byHand}); or cancel it.`,
+        remedy: `Fix the engine or the writ, then retry it (${byHand}); or cancel it.`,
       }
 }
 

@@ -1,30 +1,29 @@
 import type { Redacted } from '../../core/text/redact.js'
 import type { At } from '../../core/time/time.js'
-import { WritReferenceError } from '../../guild/clerk/errors.js'
 import type { WritDoc } from '../../guild/clerk/writs/writ.js'
-import { describeRetry } from '../../guild/clockworks-retry/describe.js'
+import { deadRetryOf, describeRetry, RETRY_WATCHER } from '../../guild/clockworks-retry/describe.js'
+import { policyOf } from '../../guild/clockworks-retry/policy.js'
 import { spiderStatusOf } from '../../guild/spider/dispatch/writ-status.js'
 import { itemId } from '../../guild/spider/work/engine-items.js'
 import type { WritReport } from '../api.js'
 import type { Reason } from '../items/explain.js'
-import { type GuildBooks, type GuildStacks, reading } from './books.js'
+import { findByPrefix, type GuildBooks, type GuildStacks, reading } from './books.js'
 import { rigReport, rigsOfWrit } from './rig-report.js'
 import { shownRig, shownWrit } from './shown.js'
 import { hasEnded, type WritFacts, writSummary } from './writ-facts.js'
+import type { WritLogDoc } from './writ-log.js'
 import { writReasons } from './writ-reasons.js'
 
 const MOST_CHILDREN = 100
 const MOST_RIGS = 20
-/** Sorts after every text with the same beginning. */
-const LAST = '\u{10ffff}'
+const MOST_LOGGED = 20
 /** The kind of link that gates by default. Spider's book of waits covers other kinds. */
 const FOLLOWS = 'spider.follows'
-/** The durable watcher of Clockworks-Retry. */
-const OBSERVER = 'clockworks-retry'
 
 type Explained = (id: string) => Promise<readonly [Reason, ...Reason[]]>
 type Read = Omit<WritFacts, 'items' | 'observer' | 'now'> & { readonly children: readonly WritDoc[] } & {
   readonly inbound: WritFacts['outbound']
+  readonly log: readonly WritLogDoc[]
 }
 
 /** One writ with everything around it, by its id or a prefix of the id. */
@@ -37,11 +36,11 @@ export async function readWrit(
 ): Promise<WritReport | undefined> {
   const watchers = await stacks.watchers?.()
   const read = await reading(stacks, async (books) => {
-    const writ = await findWrit(books, idOrPrefix)
-    return writ === undefined ? undefined : readFacts(books, shownWrit(writ, redacted))
+    const writ = await findByPrefix('writ', books.writs, idOrPrefix)
+    return writ === undefined ? undefined : readFacts(books, shownWrit(writ, redacted), redacted)
   })
   if (read === undefined) return undefined
-  const watcher = watchers?.find(({ name }) => name === OBSERVER)
+  const watcher = watchers?.find(({ name }) => name === RETRY_WATCHER)
   const observer =
     watchers === undefined
       ? undefined
@@ -49,11 +48,14 @@ export async function readWrit(
   const { writ, children, inbound, retry } = read
   const rigs = read.rigs.map((rig) => shownRig(rig, redacted))
   const reasons = writReasons({ ...read, rigs, now, observer, items: await itemsOf(rigs, explained) })
-  const { resolution } = writ
+  const { resolution, runAt, deadline } = writ
   return {
     ...writSummary(writ),
     body: writ.body,
     ...(resolution === undefined ? {} : { resolution }),
+    ...(runAt === undefined ? {} : { runAt }),
+    ...(deadline === undefined ? {} : { deadline }),
+    log: read.log.map(({ at, who, why, what }) => ({ at: Date.parse(at), who, why, what })),
     links: [...read.outbound, ...inbound].map(({ sourceId, targetId, label, kind }) => ({
       from: sourceId,
       to: targetId,
@@ -68,23 +70,7 @@ export async function readWrit(
   }
 }
 
-/** People type the short form that messages show. */
-async function findWrit({ writs }: GuildBooks, idOrPrefix: string): Promise<WritDoc | undefined> {
-  const exact = await writs.get(idOrPrefix)
-  if (exact !== null) return exact
-  const [one, another] = await writs.find({
-    where: [
-      ['id', '>=', idOrPrefix],
-      ['id', '<', `${idOrPrefix}${LAST}`],
-    ],
-    orderBy: ['id', 'asc'],
-    limit: 2,
-  })
-  if (one !== undefined && another !== undefined) throw new WritReferenceError(idOrPrefix, [one.id, another.id])
-  return one
-}
-
-async function readFacts(books: GuildBooks, writ: WritDoc): Promise<Read> {
+async function readFacts(books: GuildBooks, writ: WritDoc, redacted: Redacted): Promise<Read> {
   const { id } = writ
   const inOrder = [
     ['createdAt', 'asc'],
@@ -113,8 +99,11 @@ async function readFacts(books: GuildBooks, writ: WritDoc): Promise<Read> {
   const named = [...blockerIds, ...(spiderStatusOf(writ).blockerIds ?? []), ...conditionsOf(blocks, 'writId')]
   const others = await byIds(books.writs, named)
   const requests = await byIds(books.inputRequests, conditionsOf(blocks, 'requestId'))
+  const log = await books.log.find({ where: [['writId', '=', id]], orderBy: ['at', 'desc'], limit: MOST_LOGGED })
   const running = hasEnded(writ) ? 0 : await books.slots.count()
-  const retry = describeRetry(writ, attempts)
+  const [dead] = await books.deadEvents.find({ where: deadRetryOf(writ), limit: 1 })
+  const shownDead = dead === undefined ? undefined : { ...dead, error: redacted('error', dead.error, writ) }
+  const retry = describeRetry(writ, attempts, { policy: policyOf(books.retry, writ.type), dead: shownDead })
   return {
     writ,
     rigs,
@@ -128,6 +117,8 @@ async function readFacts(books: GuildBooks, writ: WritDoc): Promise<Read> {
     requests,
     running,
     retry,
+    isRetryDead: dead !== undefined,
+    log,
   }
 }
 

@@ -2,7 +2,7 @@ import type { At } from '../../core/time/time.js'
 import { unreachable } from '../../core/unreachable.js'
 import type { GateView, ItemSummary } from '../../ports/inspect.js'
 import type { Hold } from '../../ports/item.js'
-import { cancelReason } from '../../work/control/act.js'
+import { cancelReason } from '../../work/control/item-actions.js'
 import { isAlive, runs, type SeenWorker } from '../../work/worker/worker-registration.js'
 import { durationText, instantText } from '../duration-text.js'
 import type { PauseEntry } from '../fleet/pauses.js'
@@ -82,7 +82,7 @@ export function explain(facts: ExplainFacts): readonly [Reason, ...Reason[]] {
         {
           code: 'cancelled',
           text: `It was cancelled${sinceText(view.endAt, now)} (${cancelReason(view.error) || 'no reason given'}).`,
-          remedy: 'Enqueue it again under another id if it is needed after all.',
+          remedy: 'Redrive it if it is needed after all: it starts again at attempt 1.',
         },
       ]
     case 'dead':
@@ -108,7 +108,7 @@ export function explain(facts: ExplainFacts): readonly [Reason, ...Reason[]] {
 }
 
 function dead({ ending, class: of, error, endAt, envelope }: ItemSummary, now: At): Reason {
-  const text = `It is dead (${ending ?? 'ended'}, ${of ?? 'unclassified'}) since attempt ${envelope.attempt}${sinceText(endAt, now)}: ${error ?? 'no error was stored'}`
+  const text = `It died (${ending ?? 'ended'}, ${of ?? 'unclassified'})${sinceText(endAt, now)}, on attempt ${envelope.attempt}: ${error ?? 'no error was stored'}`
   switch (ending) {
     case 'exhausted':
       return { code: 'dead', text, remedy: 'Fix what it depends on, then redrive it: it starts again at attempt 1.' }
@@ -171,7 +171,7 @@ function running(facts: ExplainFacts, view: ItemSummary): readonly [Reason, ...R
   return [
     {
       code: 'running',
-      text: `It runs on ${who}${ago === undefined ? '' : ` since ${ago}`}, attempt ${view.envelope.attempt}${lease && `, ${lease}`}.`,
+      text: `It has been running on ${who}${ago === undefined ? '' : ` for ${ago}`}, attempt ${view.envelope.attempt}${lease && `, ${lease}`}.`,
       remedy: 'Wait for it, or cancel it. If its process dies, it is put back to work when the lease ends.',
     },
   ]
@@ -276,13 +276,13 @@ function paused(
   const entry = state?.entry
   // A pause by a program is logged under the id of its worker; its host says more to people.
   const host = workers?.find(({ id }) => id === entry?.who)?.host
-  const since =
+  const paused =
     entry === undefined
       ? ''
-      : ` since ${instantText(entry.at)}, ${durationText(now - entry.at)} ago, by ${host ?? entry.who}${entry.why === '' ? '' : ` (${entry.why})`}`
+      : `: ${host ?? entry.who} paused it at ${instantText(entry.at)}, ${durationText(now - entry.at)} ago${entry.why === '' ? '' : ` (${entry.why})`}`
   return {
     code: 'paused',
-    text: `The ${what} "${name}" is paused${since}.`,
+    text: `The ${what} "${name}" is paused${paused}.`,
     remedy: `Resume the ${what} "${name}": ${then}.`,
   }
 }
@@ -352,10 +352,10 @@ function endText({ envelope: { deadline } }: ItemSummary, now: At): string {
 }
 
 function waiting(view: ItemSummary, now: At): Reason {
-  const since = view.dueAt === undefined ? '' : ` since ${durationText(now - view.dueAt)}`
+  const ago = view.dueAt === undefined ? '' : ` for ${durationText(now - view.dueAt)}`
   return {
     code: 'waiting',
-    text: `It waits for its turn${since}: those before it have a higher priority or were due earlier.`,
+    text: `It has been waiting for its turn${ago}: those before it have a higher priority or were due earlier.`,
     remedy:
       'Wait; or give the workers more room (concurrency or doer), start more of them, or raise the priority of such items.',
   }

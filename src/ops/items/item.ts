@@ -1,9 +1,10 @@
 import type { RedactAbout, Redacted } from '../../core/text/redact.js'
 import type { GateView, Inspect, ItemSummary, ItemView } from '../../ports/inspect.js'
-import type { ItemReport } from '../api.js'
+import type { Attempt } from '../../ports/item.js'
+import type { ItemReport, RunReport } from '../api.js'
 import type { OpsContext } from '../context.js'
 import { readLog } from '../fleet/pauses.js'
-import { actionsInLog, bulkActionsOn } from './item-actions.js'
+import { actionsInLog, bulkActionsOn, endOfRun } from './action-history.js'
 import { listedItem } from './listed-item.js'
 import { withShownError, withShownErrors } from './redacted.js'
 import { timelineOf } from './timeline.js'
@@ -29,14 +30,16 @@ export async function readItem(context: OpsContext, redacted: Redacted, id: stri
     gateOf(inspect, view),
   ])
   const attempts = withShownErrors(runs, view, redacted)
-  const logged = actionsInLog(log, id)
+  const logged = actionsInLog(log, id).map((action) =>
+    action.verb === 'cancel' && action.why !== '' ? { ...action, why: shown('error', action.why) } : action,
+  )
   const actions = [
     ...logged,
     ...(inspect === undefined ? [] : await bulkActionsOn(context, view, attempts, logged, now)),
   ]
   return {
     ...listedItem(view, now),
-    attempts,
+    attempts: attempts.map(runReport),
     children,
     timeline: timelineOf({ view, attempts, waitsFor: gate?.waiting, actions, now }),
     ...(input === undefined ? {} : { input: shown('input', input) }),
@@ -45,6 +48,12 @@ export async function readItem(context: OpsContext, redacted: Redacted, id: stri
       : { group: { open: group.open, ...(group.value === undefined ? {} : { value: shown('group', group.value) }) } }),
     ...(gate === undefined ? {} : { waitsFor: gate.waiting }),
   }
+}
+
+/** What became of a run. */
+function runReport(run: Attempt): RunReport {
+  if (run.class !== undefined) return { ...run, outcome: 'failed' }
+  return { ...run, outcome: endOfRun(run) ?? 'succeeded' }
 }
 
 export async function gateOf(inspect: Inspect | undefined, { hold }: ItemSummary): Promise<GateView | undefined> {

@@ -8,7 +8,15 @@ export function stateOf(view: ItemSummary, now: At): ItemState {
   return itemState({ ...view, attempt: view.envelope.attempt }, now)
 }
 
-/** An item as lists show it. */
+/** An item as lists show it. Being cancelled is no failure, so a cancelled item has no class, whatever the ledger stores with its end. */
 export function listedItem(view: ItemSummary, now: At): ListedItem {
-  return { ...view, id: view.envelope.id, type: view.envelope.type, state: stateOf(view, now) }
+  const { class: failureClass, ...rest } = view
+  const state = stateOf(view, now)
+  return {
+    ...rest,
+    ...(failureClass === undefined || state === 'cancelled' ? {} : { class: failureClass }),
+    id: view.envelope.id,
+    type: view.envelope.type,
+    state,
+  }
 }

@@ -3,10 +3,10 @@ import type { At } from '../../core/time/time.js'
 import { unreachable } from '../../core/unreachable.js'
 import type { ItemSummary } from '../../ports/inspect.js'
 import type { Attempt, Ending } from '../../ports/item.js'
-import { cancelReason } from '../../work/control/act.js'
+import { cancelReason } from '../../work/control/item-actions.js'
 import type { TimelineEntry } from '../api.js'
 import { durationText, instantText } from '../duration-text.js'
-import { hasStartedOver, type ItemAction } from './item-actions.js'
+import { endOfRun, hasStartedOver, type ItemAction } from './action-history.js'
 import { stateOf } from './listed-item.js'
 
 /** What a timeline is derived from. */
@@ -119,8 +119,7 @@ function failed({ attempt, startedAt, endedAt, class: of, rule, error }: Attempt
 function after(view: ItemSummary, attempt: Attempt, next: Attempt | undefined, wasRedriven: boolean): TimelineEntry[] {
   const at = attempt.endedAt
   const hasFailed = attempt.class !== undefined
-  if (wasRedriven)
-    return [{ at, what: 'died', text: hasFailed ? 'It was dead-lettered.' : 'It ended without success.' }]
+  if (wasRedriven) return [endedBefore(attempt)]
   if (next !== undefined) {
     const then = `attempt ${next.attempt} started at ${instantText(next.startedAt)}`
     return [
@@ -136,6 +135,15 @@ function after(view: ItemSummary, attempt: Attempt, next: Attempt | undefined, w
       ? { at, what: 'retried', text: `It is retried as attempt ${view.envelope.attempt}${due}.` }
       : { at, what: 'deferred', text: `It asked to run later${due}, which uses no attempt.` },
   ]
+}
+
+/** How an item ended that was redriven later. */
+function endedBefore(attempt: Attempt): TimelineEntry {
+  const at = attempt.endedAt
+  const end = endOfRun(attempt)
+  if (end === 'cancelled') return { at, what: 'cancelled', text: 'It was cancelled.' }
+  if (end === 'expired') return { at, what: 'died', text: 'It died: its deadline passed.' }
+  return { at, what: 'died', text: attempt.class === undefined ? 'It ended without success.' : 'It was dead-lettered.' }
 }
 
 /** Cancel requests that have not ended the item, or not yet. */

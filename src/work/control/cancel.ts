@@ -4,7 +4,7 @@ import type { ItemView } from '../../ports/inspect.js'
 import type { Ending, ItemStatus } from '../../ports/item.js'
 import type { ClosedGroup } from '../../ports/settlement.js'
 import type { Retention } from '../settle/settle.js'
-import { actOnItem, cancelText, type ItemAccess } from './act.js'
+import { actOnItem, cancelText, type ItemAccess } from './item-actions.js'
 
 /** What became of a cancel. */
 export type CancelResult =

@@ -27,11 +27,21 @@ export interface BatchConfig<I = unknown, O = unknown> extends WorkOptions<I> {
   run(inputs: readonly I[], outcomes: BatchOutcomes): MaybePromise<readonly O[]>
 }
 
+/** What `defineBatchWork` adds to a builder. */
+export interface WithBatchHandler<I, R> {
+  /** The function that was given: call it in a unit test, with `fakeOutcomes()` of `millrace/testing`. */
+  readonly handler: (inputs: readonly I[], outcomes: BatchOutcomes) => R | Promise<R>
+}
+
+/** An item of a batch that runs, as the simulation sees it: the same words as in a context. */
+export type BatchedItem = Pick<WorkContext, 'id' | 'groupId' | 'attempt' | 'fence' | 'signal'>
+
 /** The part of a definition that makes a type a batched one. */
 export interface Batch<I = unknown> {
   readonly size: number
   readonly maxWait: number
-  run(inputs: readonly I[]): Promise<BatchReturned>
+  /** `items`: which ones they are. The handler does not get that; who watches runs does. */
+  run(inputs: readonly I[], items?: () => readonly BatchedItem[]): Promise<BatchReturned>
 }
 
 /** What a batch handler returned: one outcome per input, in order. */
@@ -67,15 +77,15 @@ export function defineBatchWork<Name extends string, I, R extends readonly unkno
   name: Name,
   // The whole array is inferred, so that one branch may return values and another one failures.
   config: Omit<BatchConfig<I>, 'run'> & { run(inputs: readonly I[], outcomes: BatchOutcomes): R | Promise<R> },
-): WorkBuilder<Name, I, BatchValue<R[number]>, NonVoidUnion<BatchValue<R[number]>>>
+): WorkBuilder<Name, I, BatchValue<R[number]>, NonVoidUnion<BatchValue<R[number]>>> & WithBatchHandler<I, R>
 export function defineBatchWork<Name extends string, I, O>(
   name: Name,
   config: BatchConfig<I, O>,
-): WorkBuilder<Name, I, BatchValue<O>, NonVoidUnion<BatchValue<O>>>
+): WorkBuilder<Name, I, BatchValue<O>, NonVoidUnion<BatchValue<O>>> & WithBatchHandler<I, readonly O[]>
 export function defineBatchWork<Name extends string, I, O>(
   name: Name,
   config: BatchConfig<I, O>,
-): WorkBuilder<Name, I, BatchValue<O>, NonVoidUnion<BatchValue<O>>> {
+): WorkBuilder<Name, I, BatchValue<O>, NonVoidUnion<BatchValue<O>>> & WithBatchHandler<I, readonly O[]> {
   if (typeof config !== 'object' || config === null)
     throw new OptionTypeError(`work "${name}" batch`, 'an object', config)
   const { size, maxWait, run, ...options } = config
@@ -103,5 +113,8 @@ export function defineBatchWork<Name extends string, I, O>(
     for (let i = 0; i < unreturned; i += 1) ctx.void()
     return outcome.value
   }
-  return builderOf<Name, I, BatchValue<O>, NonVoidUnion<BatchValue<O>>>(name, runOne, options, batch)
+  const builder = builderOf<Name, I, BatchValue<O>, NonVoidUnion<BatchValue<O>>>(name, runOne, options, batch)
+  return Object.assign(builder, {
+    handler: (inputs: readonly I[], outcomes: BatchOutcomes) => config.run(inputs, outcomes),
+  })
 }

@@ -2,7 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { OptionTypeError } from '../../core/options.js'
 import { BuiltWork } from './built-work.js'
 import type { AnyWorkContract, ContractDefinition, WorkContract } from './work.js'
-import { type ContractOptions, checkContractOptions, frozenOptions } from './work-options.js'
+import { type ContractOptions, checkContractOptions, frozenOptions, isSchema } from './work-options.js'
 
 /**
  * Defines a work type without its handler, for a module that both sides import: the web process adds work by it, and the
@@ -39,6 +39,10 @@ export function defineContract<Name extends string, I>(
 ): WorkContract<Name, I> {
   if (typeof name !== 'string' || name === '')
     throw new OptionTypeError('defineContract name', 'a non-empty string', name)
+  if (schema !== undefined && !isSchema(schema)) {
+    const allowed = 'a Standard Schema, like those of zod or valibot, or undefined (options come after it)'
+    throw new OptionTypeError(`the schema of defineContract("${name}", schema, options)`, allowed, schema)
+  }
   const all = schema === undefined ? options : { ...options, input: schema }
   checkContractOptions(name, all)
   const contract: ContractDefinition<Name, I> = Object.freeze({ type: name, options: frozenOptions(all) })

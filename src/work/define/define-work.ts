@@ -19,6 +19,12 @@ import type {
 } from './work.js'
 import { checkRunOptions, checkWorkOptions, frozenOptions, type RunOptions, type WorkOptions } from './work-options.js'
 
+/** What `defineWork` adds to a builder. */
+export interface WithHandler<I, R> {
+  /** The function that was given: call it in a unit test, with `fakeContext()` of `millrace/testing`. */
+  readonly handler: (input: I, ctx: WorkContext) => R | Promise<R>
+}
+
 /**
  * Defines a work type: a name, a handler and how it is run. What the handler returns is the item's result. What comes back
  * mints instances and is passed to `createWork({ work: [...] })`. Given a contract instead of a name, the handler carries
@@ -34,31 +40,38 @@ export function defineWork<C extends AnyWorkContract, R extends ReturnFor<C>>(
   contract: C,
   handler: (input: OutputOf<C>, ctx: WorkContext) => R | Promise<R>,
   options?: RunOptions<OutputOf<C>>,
-): WorkBuilder<C['type'], InputOf<C>, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>>
+): WorkBuilder<C['type'], InputOf<C>, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>> & WithHandler<OutputOf<C>, R>
 export function defineWork<Name extends string, S extends StandardSchemaV1, R>(
   name: Name,
   handler: (input: StandardSchemaV1.InferOutput<S>, ctx: WorkContext) => R | Promise<R>,
   /** With a schema for its input: the caller gives what the schema takes, and the handler gets what the schema returns. */
   options: WorkOptions<StandardSchemaV1.InferInput<S>, StandardSchemaV1.InferOutput<S>> & { readonly input: S },
-): WorkBuilder<Name, StandardSchemaV1.InferInput<S>, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>>
+): WorkBuilder<Name, StandardSchemaV1.InferInput<S>, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>> &
+  WithHandler<StandardSchemaV1.InferOutput<S>, R>
 export function defineWork<Name extends string, I, R>(
   name: Name,
   handler: (input: I, ctx: WorkContext) => R | Promise<R>,
   options?: Omit<WorkOptions<I>, 'input'>,
-): WorkBuilder<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>>
+): WorkBuilder<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>> & WithHandler<I, R>
 export function defineWork<Name extends string, I, R>(
   type: Name | AnyWorkContract,
   handler: (input: I, ctx: WorkContext) => R | Promise<R>,
   options: WorkOptions<I> = {},
-): WorkBuilder<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>> {
+): WorkBuilder<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>> & WithHandler<I, R> {
   const contract = isContract(type) ? type.contract : undefined
   const name = (contract?.type ?? type) as Name
   if (typeof handler !== 'function') throw new OptionTypeError(`work "${String(name)}" handler`, 'a function', handler)
-  if (contract === undefined) return builderOf(name, handler, options)
+  if (contract === undefined)
+    return Object.assign(builderOf<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>>(name, handler, options), {
+      handler,
+    })
   checkRunOptions(name, options)
   const def = { type: name, options: { ...contract.options, ...options }, run: handler, contract }
   // The contract's own type of name is known to the compiler only.
-  return builderFrom(def as WorkDefinition<Name, I>)
+  return Object.assign(
+    builderFrom<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>>(def as WorkDefinition<Name, I>),
+    { handler },
+  )
 }
 
 /** The builder of a type, with its definition. */

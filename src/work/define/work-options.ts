@@ -214,7 +214,7 @@ export function checkRetry(path: string, retry: WorkRetry | undefined): void {
 }
 
 /** Whether it can be asked to validate. */
-function isSchema(value: unknown): value is StandardSchemaV1 {
+export function isSchema(value: unknown): value is StandardSchemaV1 {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false
   const standard = (value as Partial<StandardSchemaV1>)['~standard']
   return typeof standard?.validate === 'function'

@@ -4,6 +4,7 @@ import type { MaybePromise } from '../../core/time/time.js'
 import type { ManyOptions, ManyReceipts, Receipt, Work, WorkInstanceOptions } from '../define/work.js'
 import { checkWork } from '../settle/result-tree.js'
 import type { Handle } from '../wait/handles.js'
+import type { Acceptance, AcceptanceListener } from './acceptance.js'
 
 /** How many works are read from a stream, checked and sent together. */
 const CHUNK = 1_000
@@ -100,24 +101,58 @@ async function send(
   progress: Progress,
   onSent: (handle: Handle) => void,
 ): Promise<void> {
-  let unanswered: Promise<Receipt>[] = []
-  const answered = async () => {
-    progress.report(await Promise.all(unanswered))
-    unanswered = []
-  }
+  const answers = new Answers()
+  const answered = async () => progress.report(await answers.all())
   for (const work of works) {
     // What is written in a transaction of the caller does not pass through our buffer.
     const room = each?.tx === undefined ? sender.whenRoom() : undefined
-    const isFull = room !== undefined || (each?.tx === undefined && unanswered.length >= sender.mostUnanswered)
+    const isFull = room !== undefined || (each?.tx === undefined && answers.open >= sender.mostUnanswered)
     if (isFull) {
       await room
       await answered()
     }
     const handle = sender.enqueue(work, each)
     onSent(handle)
-    unanswered.push(handle.accepted())
+    answers.wait(handle.acceptance)
   }
   await answered()
+}
+
+/** Counts what became of a row of enqueues: one promise for all of them. */
+class Answers implements AcceptanceListener {
+  open = 0
+  #receipts = { created: 0, coalesced: 0 }
+  #failure: { readonly error: unknown } | undefined
+  #settle: (() => void) | undefined
+
+  wait(acceptance: Acceptance): void {
+    this.open += 1
+    acceptance.listen(this)
+  }
+
+  accepted(_: Acceptance, { kind }: Receipt): void {
+    this.#receipts[kind] += 1
+    this.#answered()
+  }
+
+  failed(_: Acceptance, error: unknown): void {
+    this.#failure ??= { error }
+    this.#answered()
+  }
+
+  /** The receipts since the last call, once everything is answered; rejects with the first failure. */
+  async all(): Promise<ManyReceipts> {
+    if (this.open > 0 && this.#failure === undefined) await new Promise<void>((resolve) => (this.#settle = resolve))
+    if (this.#failure !== undefined) throw this.#failure.error
+    const receipts = this.#receipts
+    this.#receipts = { created: 0, coalesced: 0 }
+    return receipts
+  }
+
+  #answered(): void {
+    this.open -= 1
+    if (this.open === 0 || this.#failure !== undefined) this.#settle?.()
+  }
 }
 
 /** Counts what was accepted, and tells the caller. */
@@ -129,12 +164,8 @@ class Progress {
     this.#tell = tell
   }
 
-  report(receipts: readonly Receipt[]): void {
-    const created = receipts.filter(({ kind }) => kind === 'created').length
-    this.receipts = {
-      created: this.receipts.created + created,
-      coalesced: this.receipts.coalesced + receipts.length - created,
-    }
+  report({ created, coalesced }: ManyReceipts): void {
+    this.receipts = { created: this.receipts.created + created, coalesced: this.receipts.coalesced + coalesced }
     this.#tell?.(this.receipts)
   }
 }

@@ -1,12 +1,13 @@
 import type { Span } from '@opentelemetry/api'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { MillraceError } from '../../core/error.js'
+import type { Answer } from '../../core/group-commit.js'
 import { newToken } from '../../core/ids.js'
 import type { Ms } from '../../core/time/time.js'
 import { unreachable } from '../../core/unreachable.js'
 import type { ClaimedItem, Envelope, Lease } from '../../ports/item.js'
 import type { CommitResult, Settlement } from '../../ports/settlement.js'
-import { definitionOf, groupIdOf } from '../define/built-work.js'
+import { definitionOf } from '../define/built-work.js'
 import { DEPENDENCY_TYPE } from '../define/dependency.js'
 import { checkWorks } from '../define/input-schema.js'
 import type { Receipt, Work, WorkInstanceOptions } from '../define/work.js'
@@ -15,10 +16,11 @@ import { endEnqueueSpan } from '../observe/tracing.js'
 import { checkWork } from '../settle/result-tree.js'
 import { hintsOf } from '../worker/doers.js'
 import { isInPlace } from '../worker/lend-place.js'
+import { Acceptance } from './acceptance.js'
 import type { Enlisted } from './enlisted.js'
 import { enqueueGateSettlement, enqueueHeldSettlement, enqueueSettlement } from './enqueue-settlement.js'
 import { resolveWork } from './resolve-gate.js'
-import { EncodeError, type ResolvedItem } from './resolve-item.js'
+import { EncodeError, type ResolvedItem, rootOrigin } from './resolve-item.js'
 
 /** The item can never be accepted as it is. */
 export class ItemRefusedError extends MillraceError {
@@ -31,12 +33,11 @@ export class ItemRefusedError extends MillraceError {
 export interface PendingEnqueue {
   readonly id: string
   readonly type: string
-  readonly groupId: string
   /** What is written into it before the next batch is sent travels with it. */
   readonly draft: { waiter?: string } | undefined
   /** How many batches were sent before it. */
   readonly batch: number
-  readonly accepted: Promise<Receipt>
+  readonly accepted: Acceptance
   /** It was written in a transaction of the caller. */
   readonly enlisted?: Enlisted
 }
@@ -59,13 +60,11 @@ export class Enqueuer {
   /** Bad options throw; an input that cannot be encoded rejects, like a commit that fails. */
   enqueue(work: Work, options: WorkInstanceOptions | undefined): PendingEnqueue {
     checkWork(work)
-    const { o } = this.#context
-    const groupId = groupIdOf(work, o.newId)
-    const traced = traceOf(this.#context, work, groupId)
-    if (traced?.span === undefined) return this.#enqueueIn(work, options, groupId, traced?.trace)
+    const traced = traceOf(this.#context, work)
+    if (traced?.span === undefined) return this.#enqueueIn(work, options, traced?.trace)
     try {
-      const pending = this.#enqueueIn(work, options, groupId, traced.trace)
-      endEnqueueSpan(traced.span, pending.accepted)
+      const pending = this.#enqueueIn(work, options, traced.trace)
+      endEnqueueSpan(traced.span, pending.accepted.promise())
       return pending
     } catch (error) {
       endEnqueueSpan(traced.span, Promise.reject(error))
@@ -73,21 +72,17 @@ export class Enqueuer {
     }
   }
 
-  #enqueueIn(
-    work: Work,
-    options: WorkInstanceOptions | undefined,
-    groupId: string,
-    trace: Envelope['trace'],
-  ): PendingEnqueue {
-    const origin = trace === undefined ? { groupId } : { groupId, trace }
+  #enqueueIn(work: Work, options: WorkInstanceOptions | undefined, trace: Envelope['trace']): PendingEnqueue {
+    const origin = rootOrigin(work, trace)
     const resolve = () => resolveWork(this.#context.rules, work, options, origin, this.#context.now())
-    const later = (accepted: Promise<Receipt>): PendingEnqueue => {
+    const later = (answer: Promise<Receipt>): PendingEnqueue => {
       const enlisted = options?.tx === undefined ? {} : { enlisted: this.#newlyEnlisted() }
-      return { id: work.id, type: work.type, groupId, draft: undefined, batch: 0, accepted, ...enlisted }
+      const accepted = Acceptance.of(work.id, answer)
+      return { id: work.id, type: work.type, draft: undefined, batch: 0, accepted, ...enlisted }
     }
     const send = (): PendingEnqueue => {
       try {
-        return this.#resolved(work, groupId, resolve, options?.tx)
+        return this.#resolved(work, resolve, options?.tx)
       } catch (error) {
         if (!(error instanceof EncodeError)) throw error
         return later(Promise.reject(error))
@@ -99,31 +94,33 @@ export class Enqueuer {
     // Before anything else reads the input, and before anything is written.
     try {
       const checked = checkWorks([work], (one) => registry.schemaOf(one))
-      return checked instanceof Promise ? later(checked.then(() => send().accepted)) : send()
+      return checked instanceof Promise ? later(checked.then(() => send().accepted.promise())) : send()
     } catch (error) {
       return later(Promise.reject(error))
     }
   }
 
-  #resolved(work: Work, groupId: string, resolve: () => ResolvedItem, tx: unknown): PendingEnqueue {
+  #resolved(work: Work, resolve: () => ResolvedItem, tx: unknown): PendingEnqueue {
     const item = resolve()
-    const pending = { id: work.id, type: work.type, groupId, batch: this.#context.batches }
+    const pending = { id: work.id, type: work.type, batch: this.#context.batches }
     if (tx !== undefined) {
-      const accepted = this.#enlisted(item, tx)
+      const accepted = Acceptance.of(work.id, this.#enlisted(item, tx))
       return { ...pending, draft: undefined, accepted, enlisted: this.#newlyEnlisted() }
     }
     const isTimed = (item.item.deadline === undefined && item.gate === undefined) || this.#context.isTimeKnown
-    const accepted = isTimed ? this.#send(item) : this.#sendTimed(item, resolve)
+    const accepted = isTimed ? this.#send(item) : Acceptance.of(work.id, this.#sendTimed(item, resolve))
     return { ...pending, draft: item.skipQueue ? undefined : item.item, accepted }
   }
 
-  #send(item: ResolvedItem): Promise<Receipt> {
+  #send(item: ResolvedItem): Acceptance {
     if (!item.skipQueue) return this.#commit(item)
     const { skipQueueRoom, doers } = this.#context
     // A handler that waited for room here would block the work that makes room: its work goes through the queue instead. Where
     // handlers have no places, we cannot know whether the caller is one.
     const mayBeHandler = () => isInPlace() || !doers.haveAllPlaces
-    return skipQueueRoom.isFull && mayBeHandler() ? this.#commit(item) : this.#enqueueHeld(item)
+    return skipQueueRoom.isFull && mayBeHandler()
+      ? this.#commit(item)
+      : Acceptance.of(item.item.id, this.#enqueueHeld(item))
   }
 
   /** Asks for the backend's time first: a deadline counted from a clock that is minutes off might have passed already. */
@@ -133,11 +130,15 @@ export class Enqueuer {
     const { queueAt, startAt, deadline, input } = timed
     // Into the same item: a caller that waits meanwhile has written its inbox into it.
     Object.assign(item.item, { queueAt, startAt, input, ...(deadline === undefined ? {} : { deadline }) })
-    return this.#send({ ...item, delayMs })
+    return this.#send({ ...item, delayMs }).promise()
   }
 
-  async #commit(resolved: ResolvedItem): Promise<Receipt> {
-    return this.#sent(resolved.item, this.#context.commits.add(settlementOf(resolved)))
+  #commit(resolved: ResolvedItem): Acceptance {
+    const { commits, recorder } = this.#context
+    recorder.queueing(resolved.item)
+    const sent = new SentEnqueue(resolved.item, this.#context)
+    commits.addFor(sent, settlementOf(resolved))
+    return sent
   }
 
   /**
@@ -163,7 +164,7 @@ export class Enqueuer {
     const { recorder } = this.#context
     recorder.queueing(item)
     try {
-      return this.#receipt(await sent, item)
+      return receiptOf(await sent, item, this.#context)
     } finally {
       // No effect if it was accepted.
       recorder.notQueued(item.id)
@@ -192,7 +193,7 @@ export class Enqueuer {
     }
     let isHeld = false
     try {
-      const receipt = this.#receipt(await commits.add(enqueueHeldSettlement(item, queue, leasedTo)), item)
+      const receipt = receiptOf(await commits.add(enqueueHeldSettlement(item, queue, leasedTo)), item, this.#context)
       isHeld = receipt.kind === 'created'
       // Its room is free when its outcome is written, not already when its handler has ended.
       accept(isHeld ? this.#holdItem(claimed, askedMs, () => skipQueueRoom.left()) : undefined)
@@ -204,25 +205,52 @@ export class Enqueuer {
       }
     }
   }
+}
 
-  #receipt(result: CommitResult, item: Envelope): Receipt {
-    switch (result.kind) {
-      case 'applied':
-        this.#context.recorder.queued(item, this.#context.now())
-        this.#context.remember(item, PENDING)
-        return { kind: 'created', id: item.id }
-      case 'repeated':
-        return { kind: 'coalesced', id: result.id }
-      case 'refused':
-        throw new ItemRefusedError(result.code, result.message, result.limit)
-      case 'failed':
-        throw result.error
-      case 'stale':
-      case 'conflict':
-        throw new TypeError(`an enqueue cannot be ${result.kind}: the backend broke its contract`)
-      default:
-        return unreachable(result)
+/** An enqueue on its way to the backend. */
+class SentEnqueue extends Acceptance implements Answer<CommitResult> {
+  readonly #item: Envelope
+  readonly #context: EngineContext
+
+  constructor(item: Envelope, context: EngineContext) {
+    super(item.id)
+    this.#item = item
+    this.#context = context
+  }
+
+  resolve(result: CommitResult): void {
+    try {
+      this.accept(receiptOf(result, this.#item, this.#context))
+    } catch (error) {
+      this.fail(error)
     }
+    // No effect if it was accepted.
+    this.#context.recorder.notQueued(this.id)
+  }
+
+  reject(error: unknown): void {
+    this.fail(error)
+    this.#context.recorder.notQueued(this.id)
+  }
+}
+
+function receiptOf(result: CommitResult, item: Envelope, context: EngineContext): Receipt {
+  switch (result.kind) {
+    case 'applied':
+      context.recorder.queued(item, context.now())
+      context.remember(item, PENDING)
+      return { kind: 'created', id: item.id }
+    case 'repeated':
+      return { kind: 'coalesced', id: result.id }
+    case 'refused':
+      throw new ItemRefusedError(result.code, result.message, result.limit)
+    case 'failed':
+      throw result.error
+    case 'stale':
+    case 'conflict':
+      throw new TypeError(`an enqueue cannot be ${result.kind}: the backend broke its contract`)
+    default:
+      return unreachable(result)
   }
 }
 
@@ -233,12 +261,11 @@ export class Enqueuer {
 export function traceOf(
   context: EngineContext,
   work: Work,
-  groupId: string,
   isRoot = false,
 ): { readonly span?: Span; readonly trace?: Envelope['trace'] } | undefined {
   try {
     const trace = context.o.given.trace?.()
-    return trace === undefined ? context.tracing.enqueue(work, groupId, isRoot) : { trace }
+    return trace === undefined ? context.tracing.enqueue(work, isRoot) : { trace }
   } catch (error) {
     context.failed(error, 'queue')
     return undefined

@@ -8,7 +8,7 @@ import type { At } from '../../core/time/time.js'
 import type { Envelope } from '../../ports/item.js'
 import { definitionOf } from '../define/built-work.js'
 import type { Registry } from '../define/registry.js'
-import type { Work, WorkInstanceOptions, WorkRetry } from '../define/work.js'
+import type { EnqueueOptions, Work, WorkInstanceOptions, WorkRetry } from '../define/work.js'
 import { checkItemOptions, ITEM_OPTION_NAMES } from '../define/work-options.js'
 import type { Child, OpenGate } from '../settle/outcome.js'
 
@@ -30,6 +30,11 @@ export interface ItemOrigin {
   readonly parent?: string
   readonly dependents?: readonly string[]
   readonly trace?: Envelope['trace']
+}
+
+/** Work that is enqueued begins a group. Its id is that of the work: the same in every process, and for every repetition. */
+export function rootOrigin({ id }: Work, trace: Envelope['trace']): ItemOrigin {
+  return trace === undefined ? { groupId: id } : { groupId: id, trace }
 }
 
 export interface ResolvedItem extends Child {
@@ -147,6 +152,9 @@ const NAMES = [
   'deadline',
   'tx',
 ] as const satisfies readonly (keyof WorkInstanceOptions)[]
+
+/** What `add` and `enqueue` take: the id is theirs, and does not reach the item's options. */
+export const ENQUEUE_NAMES = ['id', ...NAMES] as const satisfies readonly (keyof EnqueueOptions)[]
 
 /** Checks the options of an item where they are given, before anything is written. */
 export function checkInstanceOptions(owner: string, options: WorkInstanceOptions | undefined): void {

@@ -1,6 +1,7 @@
 import { MillraceError } from '../../core/error.js'
 import type { Clock } from '../../core/time/clock.js'
 import type { Ms } from '../../core/time/time.js'
+import { Acceptance } from './acceptance.js'
 
 /** The shortest time that `stop()` and `close()` give the backend to answer enqueues; `stopDrain` may make it longer. */
 const LEAST_TIMEOUT_MS: Ms = 5_000
@@ -23,15 +24,18 @@ export class UnansweredError extends MillraceError {
   }
 }
 
+/** An enqueue, or all those that an `enqueueMany` has still to make. */
+type Unanswered = Acceptance | Promise<unknown>
+
 const one = () => 1
 
 /** Enqueues that the backend has not answered. */
 export class UnansweredEnqueues {
   readonly #clock: Clock
   readonly #hold: () => () => void
-  readonly #byId = new Map<string, Promise<unknown>>()
+  readonly #byId = new Map<string, Acceptance>()
   /** The answers to wait for, and how many enqueues each of them stands for. */
-  readonly #answers = new Map<Promise<unknown>, () => number>()
+  readonly #answers = new Map<Unanswered, () => number>()
   #letGo: (() => void) | undefined
 
   /** `hold` is called when there is something to wait for; what it returns, when there is nothing left. */
@@ -47,31 +51,31 @@ export class UnansweredEnqueues {
   /** Waits for the enqueue of this item, if it is one of this process: before it is answered, the item may seem unknown. */
   async whenAnswered(id: string): Promise<void> {
     try {
-      await this.#byId.get(id)
+      await this.#byId.get(id)?.promise()
     } catch {
       // The caller that enqueued it gets the error. Whether the item exists, the backend knows.
     }
   }
 
   /** Whether a stop would still wait for it. */
-  has(answer: Promise<unknown>): boolean {
+  has(answer: Unanswered): boolean {
     return this.#answers.has(answer)
   }
 
-  add(id: string, answer: Promise<unknown>): void {
-    this.#byId.set(id, answer)
+  add(answer: Acceptance): void {
+    this.#byId.set(answer.id, answer)
     this.wait(answer, one)
   }
 
   /** One answer for several enqueues: those that an `enqueueMany` has still to make. */
-  wait(answer: Promise<unknown>, count: () => number): void {
+  wait(answer: Unanswered, count: () => number): void {
     this.#answers.set(answer, count)
     this.#letGo ??= this.#hold()
   }
 
-  answered(answer: Promise<unknown>, id?: string): void {
+  answered(answer: Unanswered): void {
     // The same id may be in flight again.
-    if (id !== undefined && this.#byId.get(id) === answer) this.#byId.delete(id)
+    if (answer instanceof Acceptance && this.#byId.get(answer.id) === answer) this.#byId.delete(answer.id)
     this.#answers.delete(answer)
     if (!this.isEmpty) return
     this.#letGo?.()
@@ -83,7 +87,8 @@ export class UnansweredEnqueues {
     const open = [...this.#answers.keys()]
     if (open.length === 0) return 0
     const timer = new AbortController()
-    await Promise.race([Promise.allSettled(open), this.#clock.sleep(ms, timer.signal).catch(() => undefined)])
+    const answers = open.map((answer) => (answer instanceof Acceptance ? answer.promise() : answer))
+    await Promise.race([Promise.allSettled(answers), this.#clock.sleep(ms, timer.signal).catch(() => undefined)])
     timer.abort()
     let count = 0
     for (const answer of open) {

@@ -7,17 +7,23 @@ import type { ResolvedSystemOptions } from '../options.js'
 import type { RunPendingSettlement } from '../settle/pending-settlement.js'
 import { UNKNOWN_TYPE } from '../settle/settle.js'
 import { ActiveSet } from '../worker/active-items.js'
+import type { LoopPulse } from '../worker/loop-pulse.js'
 import type { WorkEvent } from './events.js'
 import { OrderedEvents } from './events.js'
+import type { WorkLog } from './log.js'
 import { type TypeMeters, TypeMetrics } from './type-metrics.js'
 
-/** Records what happens: metrics, events, and the active items. Errors of observers are ignored. */
+/** Records what happens: metrics, events, the log, and the active items. Errors of observers are ignored. */
 export class Recorder {
   readonly active = new ActiveSet()
+  readonly #log: WorkLog
+  readonly #pulse: LoopPulse
   readonly #meters: TypeMetrics
   readonly #events: OrderedEvents
 
-  constructor(o: ResolvedSystemOptions, registry: Registry) {
+  constructor(o: ResolvedSystemOptions, registry: Registry, pulse: LoopPulse) {
+    this.#log = o.log
+    this.#pulse = pulse
     this.#meters = new TypeMetrics(o.metrics)
     this.#events = new OrderedEvents(o.given.onEvent, registry)
   }
@@ -44,6 +50,7 @@ export class Recorder {
   }
 
   taken(delivery: Delivery<ClaimedItem>): void {
+    delivery.onLost = this.#leaseLost
     this.active.take(delivery)
     const meters = this.#meters.of(delivery.item.envelope.type)
     meters.active.add(1)
@@ -88,7 +95,16 @@ export class Recorder {
 
   lost(delivery: Delivery<ClaimedItem>): void {
     this.#meters.of(delivery.item.envelope.type).leaseLost.inc()
+    // Found only as its outcome was written: no heartbeat had said so.
+    if (delivery.onLost !== undefined) this.#leaseLost(delivery)
     this.left(delivery)
+  }
+
+  /** Once for each lease, as soon as it is known: the handler may go on for long. */
+  readonly #leaseLost = (delivery: Delivery<ClaimedItem>): void => {
+    delivery.onLost = undefined
+    this.#pulse.lostLease()
+    this.#log.leaseLost(delivery)
   }
 
   commitFailed(type: string): void {
@@ -116,6 +132,7 @@ export class Recorder {
     const children = childrenOf(settling.ran.outcome)
     for (const { item } of children) this.#countQueued(item, at)
     count(this.#meters.of(envelope.type), settling, at)
+    this.#log.settled(settling)
     if (!this.#events.hasListeners) return
     for (const { item } of children) this.#events.emitNow(queuedEvent(item, at))
     this.#events.resolve(envelope.id, lease.fence, eventOf(settling, at))
@@ -125,22 +142,17 @@ export class Recorder {
   /** An item that was waiting ended, because it was cancelled here. */
   cancelled(item: EnvelopeHead, reason: string, at: At): void {
     this.#meters.of(item.type).cancelled.inc()
+    this.#log.cancelled(item, reason)
     if (this.#events.hasListeners) this.#events.emit({ kind: 'cancelled', ...ofItem(item), reason, at })
   }
 
   /** An item that was waiting ended, because no worker knows its type. */
   unrouted(item: EnvelopeHead, error: string, at: At): void {
+    const failed = { error, class: 'poison', rule: UNKNOWN_TYPE } as const
     countDead(this.#meters.of(item.type), item, at, at)
+    this.#log.unrouted(item, failed)
     if (!this.#events.hasListeners) return
-    this.#events.emit({
-      kind: 'failed',
-      ...ofItem(item),
-      error,
-      class: 'poison',
-      rule: UNKNOWN_TYPE,
-      willRetry: false,
-      at,
-    })
+    this.#events.emit({ kind: 'failed', ...ofItem(item), ...failed, willRetry: false, at })
   }
 
   groupDone(groupId: string, result: unknown, at: At): void {

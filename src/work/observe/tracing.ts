@@ -8,10 +8,11 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
+import type { Redacted } from '../../core/text/redact.js'
 import type { Envelope } from '../../ports/item.js'
 import { globalTracer, readTraceContext, writeTraceContext } from '../../source/trace-context.js'
 import type { Work } from '../define/work.js'
-import type { OutcomeSummary } from '../settle/settle.js'
+import type { RunPendingSettlement } from '../settle/pending-settlement.js'
 
 type TraceContext = NonNullable<Envelope['trace']>
 
@@ -27,16 +28,12 @@ export class Tracing {
   }
 
   /** The span of an enqueue, and what its item carries. A child of the active span, unless it is a root. */
-  enqueue(
-    work: Work,
-    groupId: string,
-    isRoot = false,
-  ): { readonly span: Span; readonly trace?: TraceContext } | undefined {
+  enqueue(work: Work, isRoot = false): { readonly span: Span; readonly trace?: TraceContext } | undefined {
     const tracer = this.#find()
     if (tracer === undefined) return undefined
     const span = tracer.startSpan(`enqueue ${work.type}`, {
       kind: SpanKind.PRODUCER,
-      attributes: { 'work.type': work.type, 'work.id': work.id, 'work.group': groupId },
+      attributes: { 'work.type': work.type, 'work.id': work.id, 'work.group': work.id },
       root: isRoot,
     })
     const carried = writeTraceContext(span.spanContext())
@@ -97,25 +94,29 @@ export function endEnqueueSpan(span: Span, accepted: Promise<unknown>): void {
 }
 
 /** Ends the span of a run with its outcome, whether or not that gets written. */
-export function endRunSpan(span: Span, summary: OutcomeSummary): void {
+export function endRunSpan(span: Span, { summary, ran }: RunPendingSettlement, redacted: Redacted): void {
   span.setAttribute('work.outcome', summary.kind)
   if ('class' in summary) span.setAttributes({ 'work.class': summary.class, 'work.rule': summary.rule })
-  if ('error' in summary) span.setStatus({ code: SpanStatusCode.ERROR, message: summary.error })
+  if ('error' in summary) {
+    const message = redacted('error', summary.error, ran.item.envelope)
+    span.setStatus({ code: SpanStatusCode.ERROR, message })
+  }
   span.end()
 }
 
 /** Ends the span of a batch with its worst outcome. */
-export async function endBatchSpan<T extends { readonly summary: OutcomeSummary }>(
+export async function endBatchSpan(
   span: Span,
-  running: Promise<readonly T[]>,
-): Promise<readonly T[]> {
+  running: Promise<readonly RunPendingSettlement[]>,
+  redacted: Redacted,
+): Promise<readonly RunPendingSettlement[]> {
   const settlings = await running
   const worst =
     settlings.find(({ summary }) => summary.kind === 'dead') ??
     settlings.find(({ summary }) => summary.kind !== 'succeeded')
   const shown = worst ?? settlings[0]
   if (shown === undefined) span.end()
-  else endRunSpan(span, shown.summary)
+  else endRunSpan(span, shown, redacted)
   return settlings
 }
 

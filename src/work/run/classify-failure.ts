@@ -1,6 +1,6 @@
 import { classify } from '../../core/failure/classify.js'
 import { abortReason, isRetryAbort } from '../../core/failure/control-errors.js'
-import type { Verdict } from '../../core/failure/failure.js'
+import { OVERRULED, type Verdict } from '../../core/failure/failure.js'
 import { getDefaultRetryOptions } from '../../core/retry/retry-defaults.js'
 import { isInstance } from '../../core/text/safe-read.js'
 import type { At } from '../../core/time/time.js'
@@ -13,6 +13,7 @@ import { ResultEncodeError } from '../settle/group-value.js'
 import { failureOf, type Outcome } from '../settle/outcome.js'
 import { ResultNotKnownError } from '../settle/result-references.js'
 import { NotAResultError, NotReturnedError } from '../settle/result-tree.js'
+import { NotDependentsError } from './dependents-results.js'
 
 /**
  * Turns what a handler threw into an outcome: by its class, and by the user's `onFailure`, which may override the class.
@@ -57,14 +58,21 @@ async function ask(
 
 /** What a handler returned cannot be used, and could not be the second time either: it does not depend on the world. */
 function isMistake(error: unknown): boolean {
-  const mistakes = [ResultEncodeError, EncodeError, NotReturnedError, NotAResultError, ResultNotKnownError]
+  const mistakes = [
+    ResultEncodeError,
+    EncodeError,
+    NotReturnedError,
+    NotAResultError,
+    ResultNotKnownError,
+    NotDependentsError,
+  ]
   return mistakes.some((kind) => isInstance(error, kind))
 }
 
 function overrule(verdict: Verdict, decision: Exclude<FailureDecision, 'retry' | 'abort'>, now: At): Verdict {
-  if (typeof decision === 'string') return { ...verdict, class: decision, rule: 'onFailure' }
+  if (typeof decision === 'string') return { ...verdict, class: decision, rule: OVERRULED }
   const { runAt, delay = 0 } = decision as { readonly runAt?: number; readonly delay?: number }
-  return { class: verdict.class, rule: 'onFailure', deferTo: runAt ?? now + delay }
+  return { class: verdict.class, rule: OVERRULED, deferTo: runAt ?? now + delay }
 }
 
 /** What `onFailure` may answer. The class `drop` is not among them: it is only ever a result. */

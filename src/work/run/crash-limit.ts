@@ -1,6 +1,8 @@
 import type { ClaimedItem } from '../../ports/item.js'
 import { DEPENDENCY_TYPE } from '../define/dependency.js'
 
+// The backend counts the crashes of an item, when a lease lapses whose last heartbeat said that it ran; route.ts applies the limit.
+
 /** Fewer crashes than this are taken for deploys and kills, not for something that the item causes. */
 const CRASH_LIMIT = 3
 

@@ -16,7 +16,7 @@ class NoResultError extends MillraceError {
 }
 
 /** `ctx.results` was asked for other works than those that the item waited for. */
-class NotDependentsError extends MillraceError {
+export class NotDependentsError extends MillraceError {
   constructor(expected: string, dependents: readonly string[]) {
     super(
       'NOT_DEPENDENTS',
@@ -28,6 +28,13 @@ class NotDependentsError extends MillraceError {
   }
 }
 
+/** What reading results needs of a system. */
+interface ResultReader {
+  readonly ledger: Pick<EngineContext['ledger'], 'read'>
+  readonly registry: Pick<EngineContext['registry'], 'codecOf'>
+  readonly o: Pick<EngineContext['o'], 'codec'>
+}
+
 interface Wanted {
   readonly id: string
   readonly type?: string
@@ -35,7 +42,7 @@ interface Wanted {
 
 /** The results of what an item waited for, or of works that are named by themselves. One read for all. */
 export async function dependentsResults(
-  context: EngineContext,
+  context: ResultReader,
   { envelope: { dependents = [] } }: ClaimedItem,
   of: readonly (AnyWorkType | Work)[] | undefined,
 ): Promise<readonly unknown[]> {
@@ -62,7 +69,7 @@ export async function dependentsResults(
 }
 
 /** The input of an item, with the results that `.next((done) => …)` referred to in it. */
-export async function filledInput(context: EngineContext, input: unknown, mark: string): Promise<unknown> {
+export async function filledInput(context: ResultReader, input: unknown, mark: string): Promise<unknown> {
   const ids = referredIds(input, mark)
   const views = await context.ledger.read(ids)
   const results = new Map<string, unknown>()
@@ -74,7 +81,7 @@ export async function filledInput(context: EngineContext, input: unknown, mark: 
   return withResults(input, mark, results)
 }
 
-function decoded({ registry, o }: EngineContext, { envelope, result }: ItemView): unknown {
+function decoded({ registry, o }: ResultReader, { envelope, result }: ItemView): unknown {
   return result === undefined ? undefined : registry.codecOf(envelope.type, o.codec).parse(result)
 }
 

@@ -3,7 +3,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { JsonCodec } from '../../core/codec/codec.js'
 import { errorText } from '../../core/text/error-text.js'
 import { isInstance } from '../../core/text/safe-read.js'
-import type { At, MaybePromise, Ms } from '../../core/time/time.js'
+import { type At, isPromise, type MaybePromise, type Ms, whenHere } from '../../core/time/time.js'
 import type { ClaimedItem, Envelope } from '../../ports/item.js'
 import type { GroupValue } from '../../ports/settlement.js'
 import type { Delivery } from '../../source/loop/delivery.js'
@@ -36,6 +36,18 @@ type Definition = WorkDefinition<string, never>
 interface Begun {
   readonly input: unknown
   readonly startedAt: At
+}
+
+/** A handler that is called, and what is needed to settle what it comes to. */
+interface Run {
+  readonly delivery: Delivery<ClaimedItem>
+  readonly def: Definition
+  readonly begun: Begun
+  readonly startedMs: Ms
+  readonly codec: JsonCodec
+  readonly span: Span | undefined
+  /** What the run waits for: it goes on if the run is over before. */
+  handling: unknown
 }
 
 export interface HandlerRunnerOptions {
@@ -74,14 +86,18 @@ export class HandlerRunner {
     return this.#settling(this.#ran(item, now, outcome, now))
   }
 
-  async run(delivery: Delivery<ClaimedItem>, def: Definition): Promise<RunPendingSettlement> {
+  /** A handler that returns immediately is settled immediately: nothing on its way makes a promise. */
+  run(delivery: Delivery<ClaimedItem>, def: Definition): MaybePromise<RunPendingSettlement> {
     const span = this.#context.tracing.run(delivery.item.envelope)
-    const settling = await this.#run(delivery, def, span)
-    if (span !== undefined) endRunSpan(span, settling.summary)
-    return settling
+    const running = this.#run(delivery, def, span)
+    if (span === undefined) return running
+    return whenHere(running, (settling) => {
+      endRunSpan(span, settling, this.#context.o.redacted)
+      return settling
+    })
   }
 
-  async #run(delivery: Delivery<ClaimedItem>, def: Definition, span: Span | undefined): Promise<RunPendingSettlement> {
+  #run(delivery: Delivery<ClaimedItem>, def: Definition, span: Span | undefined): MaybePromise<RunPendingSettlement> {
     const { item } = delivery
     const { clock } = this.#context.o
     const codec = this.#codecOf(item.envelope.type)
@@ -90,52 +106,84 @@ export class HandlerRunner {
     const isGate = item.envelope.type === DEPENDENCY_TYPE
     // Before the schema is called: that is part of the run, and may hang like any handler.
     const disarm = isGate ? undefined : armLimits(clock, delivery, startedAt)
-    try {
-      const begun = await this.#begin(delivery, def, codec, startedAt)
-      if (!('startedAt' in begun)) return begun
-      if (!isGate) return await this.#handle(delivery, def, begun, startedMs, codec, span)
-      const outcome = await this.#gates.outcome(item, begun.input as DependencyInput)
-      return this.#settling(this.#ran(item, startedAt, outcome))
-    } finally {
+    const over = () => {
       delivery.onAbort = undefined
       disarm?.()
     }
+    let running: MaybePromise<RunPendingSettlement>
+    try {
+      running = whenHere(this.#begin(delivery, def, codec, startedAt), (begun) => {
+        if (!('startedAt' in begun)) return begun
+        if (isGate) return this.#runGate(item, begun)
+        return this.#handle({ delivery, def, begun, startedMs, codec, span, handling: undefined })
+      })
+    } catch (error) {
+      over()
+      throw error
+    }
+    if (isPromise(running)) return running.finally(over)
+    over()
+    return running
   }
 
-  async #handle(
-    delivery: Delivery<ClaimedItem>,
-    def: Definition,
-    { input, startedAt }: Begun,
-    startedMs: Ms,
-    codec: JsonCodec,
-    span: Span | undefined,
-  ): Promise<RunPendingSettlement> {
+  async #runGate(item: ClaimedItem, { input, startedAt }: Begun): Promise<RunPendingSettlement> {
+    const outcome = await this.#gates.outcome(item, input as DependencyInput)
+    return this.#settling(this.#ran(item, startedAt, outcome))
+  }
+
+  #handle(run: Run): MaybePromise<RunPendingSettlement> {
+    const { delivery, def, begun, span } = run
     const { item } = delivery
-    const { envelope } = item
-    const { registry } = this.#context
-    let handling: unknown
+    const context = new RunContext(delivery, this.#o.services)
+    const failed = (error: unknown) => this.#runFailed(run, error)
     try {
-      const context = new RunContext(delivery, this.#o.services)
-      const handle = this.#inPlace(item, () => def.run(input as never, context))
-      handling = this.#inLog(envelope, def, input, span === undefined ? handle : () => within(span, handle))
-      const returned = isAwaited(handling) ? await untilOver(delivery, Promise.resolve(handling)) : handling
-      checkLate(item, this.#context.o.clock.monotonic() - startedMs, this.#context.now())
-      const root = checkReturned(envelope.type, returned, context.made, this.#isStrict(def))
-      for (const node of context.made) {
-        if (!(node.value instanceof Promise)) continue
-        handling = node.value
-        node.value = await untilOver(delivery, node.value)
+      const handle = this.#inPlace(item, () => def.run(begun.input as never, context))
+      run.handling = this.#inLog(
+        item.envelope,
+        def,
+        begun.input,
+        span === undefined ? handle : () => within(span, handle),
+      )
+      if (!isAwaited(run.handling)) {
+        const ended = this.#handlerReturned(run, context, run.handling)
+        return isPromise(ended) ? ended.catch(failed) : ended
       }
-      const checking = registry.hasSchemas ? checkQueued(root, (work) => registry.schemaOf(work)) : undefined
-      if (checking instanceof Promise) {
-        handling = checking
-        await untilOver(delivery, checking)
-      }
-      return await this.#returned(tracedBy(item, span), startedAt, root, codec)
     } catch (error) {
-      if (isInstance(error, RunOver) && handling instanceof Promise) this.#o.overran(item, handling)
-      return await this.#failed(delivery, startedAt, error, def)
+      return failed(error)
     }
+    return untilOver(delivery, Promise.resolve(run.handling))
+      .then((returned) => this.#handlerReturned(run, context, returned))
+      .catch(failed)
+  }
+
+  #handlerReturned(run: Run, context: RunContext, returned: unknown): MaybePromise<RunPendingSettlement> {
+    const { delivery, def, begun, startedMs, codec, span } = run
+    const { item } = delivery
+    checkLate(item, this.#context.o.clock.monotonic() - startedMs, this.#context.now())
+    const root = checkReturned(item.envelope.type, returned, context.made, this.#isStrict(def))
+    const isComplete = !this.#context.registry.hasSchemas && !context.made.some(({ value }) => value instanceof Promise)
+    const settling = () => this.#returned(tracedBy(item, span), begun.startedAt, root, codec)
+    return isComplete ? settling() : this.#whenComplete(run, context, root).then(settling)
+  }
+
+  /** Values that come later have come, and the inputs of what it queued are checked. */
+  async #whenComplete(run: Run, context: RunContext, root: ResultNode): Promise<void> {
+    const { registry } = this.#context
+    for (const node of context.made) {
+      if (!(node.value instanceof Promise)) continue
+      run.handling = node.value
+      node.value = await untilOver(run.delivery, node.value)
+    }
+    const checking = registry.hasSchemas ? checkQueued(root, (work) => registry.schemaOf(work)) : undefined
+    if (checking instanceof Promise) {
+      run.handling = checking
+      await untilOver(run.delivery, checking)
+    }
+  }
+
+  #runFailed({ delivery, def, begun, handling }: Run, error: unknown): Promise<RunPendingSettlement> {
+    if (isInstance(error, RunOver) && handling instanceof Promise) this.#o.overran(delivery.item, handling)
+    return this.#failed(delivery, begun.startedAt, error, def)
   }
 
   /** Reads the input and starts the run. A settlement is the end of a run that cannot start. */
@@ -249,6 +297,7 @@ export class HandlerRunner {
   ): Promise<readonly RunPendingSettlement[]> {
     const { clock } = this.#context.o
     const now = () => this.#context.now()
+    const { services } = this.#o
     const codec = this.#codecOf(def.type)
     let limits = new BatchLimits(clock, now, deliveries)
     let isFirst = true
@@ -262,7 +311,9 @@ export class HandlerRunner {
           if (!isFirst) limits = new BatchLimits(clock, now, begun)
           isFirst = false
           const inputs = items.map(({ input }) => input)
-          const handle = this.#inPlace(begun[0]!.item, async () => batch.run(inputs as never[]))
+          const handle = this.#inPlace(begun[0]!.item, async () =>
+            batch.run(inputs as never[], () => begun.map((one) => new RunContext(one, services))),
+          )
           const inSpan = span === undefined ? handle : () => within(span, handle)
           const returned = await limits.until(begun, inSpan, (item, handling) => this.#o.overran(item, handling))
           if (this.#isStrict(def) && returned.unreturned > 0) throw new NotReturnedError(def.type, returned.unreturned)
@@ -280,7 +331,7 @@ export class HandlerRunner {
       },
       deliveries,
     ).finally(() => limits.close())
-    return span === undefined ? running : endBatchSpan(span, running)
+    return span === undefined ? running : endBatchSpan(span, running, this.#context.o.redacted)
   }
 
   /** `at`: when it failed. Items that ran together failed together. Default: now. */

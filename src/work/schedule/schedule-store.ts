@@ -6,13 +6,13 @@ import type { At } from '../../core/time/time.js'
 import type { Envelope } from '../../ports/item.js'
 import type { Ledger, ScheduleRecord } from '../../ports/ledger.js'
 import type { CommitResult, Effect } from '../../ports/settlement.js'
-import { definitionOf, groupIdOf } from '../define/built-work.js'
+import { definitionOf } from '../define/built-work.js'
 import { checkInput } from '../define/input-schema.js'
 import type { Work, WorkInstanceOptions } from '../define/work.js'
 import { commitTimeoutMs, type EngineContext } from '../engine-context.js'
 import { ItemRefusedError, settlementOf, traceOf } from '../enqueue/enqueue.js'
 import { resolveWork } from '../enqueue/resolve-gate.js'
-import type { ResolvedItem } from '../enqueue/resolve-item.js'
+import { type ResolvedItem, rootOrigin } from '../enqueue/resolve-item.js'
 import { endEnqueueSpan } from '../observe/tracing.js'
 import { checkWork } from '../settle/result-tree.js'
 import type { Schedule } from './config.js'
@@ -21,7 +21,6 @@ import { CLAIM_MS } from './occurrence.js'
 /** The work that `run` returned, checked once: in every try its item has the same group and trace. */
 export interface Made {
   readonly work: Work
-  readonly groupId: string
   readonly trace?: Envelope['trace']
   /** The span of its enqueue, until `ended`. */
   readonly span?: Span
@@ -81,15 +80,11 @@ export class ScheduleStore {
     if (result.kind === 'refused') throw refusal(result)
   }
 
-  /**
-   * Checks what `run` returned, including its input, before anything is written. Its group, like its id, is the same in every
-   * process.
-   */
+  /** Checks what `run` returned, including its input, before anything is written. */
   async made(work: Work): Promise<Made> {
     checkWork(work)
-    const groupId = groupIdOf(work, () => `${work.id}/group`)
     // A schedule runs in the context in which it was added, which is not the reason why it fires.
-    const made: Made = { work, groupId, ...traceOf(this.context, work, groupId, true) }
+    const made: Made = { work, ...traceOf(this.context, work, true) }
     try {
       const schema = this.context.registry.meet(work.type, definitionOf(work))?.options.input
       const checked = schema === undefined ? undefined : await checkInput(work.type, schema, work.input)
@@ -107,9 +102,8 @@ export class ScheduleStore {
   }
 
   /** The work as an item, or as a gate. Its options are resolved now. */
-  item({ work, groupId, trace }: Made, options: WorkInstanceOptions | undefined): ResolvedItem {
-    const origin = trace === undefined ? { groupId } : { groupId, trace }
-    return resolveWork(this.context.rules, work, options, origin, this.context.now())
+  item({ work, trace }: Made, options: WorkInstanceOptions | undefined): ResolvedItem {
+    return resolveWork(this.context.rules, work, options, rootOrigin(work, trace), this.context.now())
   }
 
   async #sent(fired: ResolvedItem | undefined, send: () => Promise<CommitResult>): Promise<CommitResult> {

@@ -17,7 +17,7 @@ export class ResultNotKnownError extends MillraceError {
 /** Where a value comes from: the id of an item, and the way into its result. */
 type Source = readonly [id: string, ...path: string[]]
 
-const SOURCE: unique symbol = Symbol('source') as never
+const SOURCE: unique symbol = Symbol.for('millrace.result-source') as never
 
 /** Stands for the result of a work, or for a part of it, until the work has run. */
 export function referenceTo(...source: Source): unknown {

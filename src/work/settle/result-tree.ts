@@ -1,3 +1,4 @@
+import { isBranded } from '../../core/brand.js'
 import { MillraceError } from '../../core/error.js'
 import { checkedCondition } from '../define/condition.js'
 import { isHandle } from '../define/handle-brand.js'
@@ -76,7 +77,7 @@ export class ResultNode {
 
 /** Whether a handler returned an instruction. By its brand, which two copies of the package share. */
 export function isNode(value: unknown): value is ResultNode {
-  return typeof value === 'object' && value !== null && (value as { readonly [NODE]?: unknown })[NODE] === true
+  return isBranded(value, NODE)
 }
 
 /** Whether a handler goes on with what it returned. Awaiting a handle would wait for the item's group: it is refused instead. */
@@ -112,8 +113,8 @@ export class NotReturnedError extends MillraceError {
     super(
       'NOT_RETURNED',
       `work "${type}" made ${count} instruction${count === 1 ? '' : 's'} that ${count === 1 ? 'was' : 'were'} not returned: ` +
-        'return them inside ctx.queue([...]), or those of a batch one per item; ' +
-        'or set strictReturn: false if they are meant to do nothing.',
+        'write `return ctx.queue(…)`. Return several inside one ctx.queue([...]), and those of a batch one per item. ' +
+        'If they are meant to do nothing, set strictReturn: false.',
       { facts: { type, count } },
     )
   }

@@ -6,9 +6,9 @@ import { getDefaultRetryOptions } from '../../core/retry/retry-defaults.js'
 import type { Random } from '../../core/time/clock.js'
 import type { At, Ms } from '../../core/time/time.js'
 import { unreachable } from '../../core/unreachable.js'
-import type { Attempt, DeadEnding, EnvelopeHead } from '../../ports/item.js'
+import type { Attempt, DeadEnding, EndedRun, EnvelopeHead } from '../../ports/item.js'
 import type { Effect, Settlement } from '../../ports/settlement.js'
-import { cancelText } from '../control/act.js'
+import { cancelText } from '../control/item-actions.js'
 import { endEffects } from './end-effects.js'
 import type { FinishedRun, Outcome } from './outcome.js'
 
@@ -71,7 +71,7 @@ export function settle(ran: FinishedRun, keep: Retention, now: At, random: Rando
     case 'waiting':
       return settled(ran, [{ do: 'release', id: ran.item.envelope.id, delayMs: outcome.delayMs }], { kind: 'released' })
     case 'expired':
-      return expired(ran, keep, outcome.hasRun === true ? [recordAttempt(ran)] : [])
+      return expired(ran, keep, outcome.hasRun === true ? [recordAttempt(ran, 'expired')] : [])
     case 'cancelled':
       return cancelled(ran, outcome, keep)
     case 'crashed':
@@ -139,7 +139,7 @@ function threw(ran: FinishedRun, failure: Threw, keep: Retention, now: At, rando
     }
     case 'defer':
       // A deferral is not a failure: it has neither class nor error.
-      effects[0] = recordAttempt(ran)
+      effects[0] = recordAttempt(ran, 'deferred')
       again(envelope.attempt, decision.delayMs, 'deferred')
       return settled(ran, effects, { kind: 'deferred', runAt: decision.to, delayMs: decision.delayMs })
     case 'giveUp': {
@@ -165,7 +165,7 @@ function cancelled(
   keep: Retention,
 ): RunSettlement {
   const error = cancelText(why)
-  const effects: Effect[] = hasRun ? [recordAttempt(ran)] : []
+  const effects: Effect[] = hasRun ? [recordAttempt(ran, 'cancelled')] : []
   deadLetter(ran.item.envelope, { ...keep, deadMs: keep.completedMs }, effects, 'cancelled', 'retryable', error)
   return settled(ran, effects, { kind: 'cancelled', error, why })
 }
@@ -208,11 +208,12 @@ function settled(ran: FinishedRun, effects: readonly Effect[], summary: OutcomeS
   return { settlement: { guard: { by: 'lease', lease: ran.item.lease }, effects }, summary }
 }
 
-function recordAttempt({ item, startedAt, endedAt, worker }: FinishedRun, failure?: Threw): Effect {
+function recordAttempt({ item, startedAt, endedAt, worker }: FinishedRun, how?: Threw | EndedRun): Effect {
   const { id, attempt } = item.envelope
   const was: Attempt = { attempt, startedAt, endedAt, worker }
-  if (failure === undefined) return { do: 'recordAttempt', id, was }
-  const { verdict, error, fingerprint, detail } = failure
+  if (how === undefined) return { do: 'recordAttempt', id, was }
+  if (typeof how === 'string') return { do: 'recordAttempt', id, was: { ...was, rule: how } }
+  const { verdict, error, fingerprint, detail } = how
   const failed = { class: verdict.class, rule: verdict.rule, error, fingerprint }
   return { do: 'recordAttempt', id, was: { ...was, ...failed, ...(detail === undefined ? {} : { detail }) } }
 }

@@ -5,6 +5,7 @@ import { type Controls, checkedWatch } from '../control/controls.js'
 import { HANDLE } from '../define/handle-brand.js'
 import type { ProgressOptions, Receipt, WaitOptions, WorkHandle } from '../define/work.js'
 import type { EngineContext } from '../engine-context.js'
+import type { Acceptance, AcceptanceListener } from '../enqueue/acceptance.js'
 import type { Enlisted } from '../enqueue/enlisted.js'
 import type { PendingEnqueue } from '../enqueue/enqueue.js'
 import { lendingPlace } from '../worker/lend-place.js'
@@ -17,7 +18,6 @@ export class Handle implements WorkHandle {
   readonly [HANDLE] = true
   readonly #pending: PendingEnqueue
   readonly #handles: Handles
-  #isAwaited = false
 
   constructor(pending: PendingEnqueue, handles: Handles) {
     this.#pending = pending
@@ -33,7 +33,7 @@ export class Handle implements WorkHandle {
   }
 
   get groupId(): string {
-    return this.#pending.groupId
+    return this.#pending.id
   }
 
   /** Set where it was enqueued in a transaction of the caller. */
@@ -41,23 +41,23 @@ export class Handle implements WorkHandle {
     return this.#pending.enlisted
   }
 
-  /** The caller has asked for an outcome, so a failure needs no other listener. */
-  get isAwaited(): boolean {
-    return this.#isAwaited
-  }
-
-  accepted(): Promise<Receipt> {
-    this.#isAwaited = true
+  /** What becomes of its enqueue, for a caller that asks for it and needs no promise. */
+  get acceptance(): Acceptance {
+    this.#pending.accepted.isAwaited = true
     return this.#pending.accepted
   }
 
+  accepted(): Promise<Receipt> {
+    return this.acceptance.promise()
+  }
+
   result(options?: WaitOptions): Promise<unknown> {
-    this.#isAwaited = true
+    this.#pending.accepted.isAwaited = true
     return this.#handles.result(this, options)
   }
 
   group(options?: WaitOptions): Promise<unknown> {
-    this.#isAwaited = true
+    this.#pending.accepted.isAwaited = true
     return this.#handles.group(this, options)
   }
 
@@ -103,11 +103,23 @@ export class Handles {
   readonly #context: EngineContext
   readonly #waiters: Waiters
   readonly #unhandledGroups: UnhandledGroups | undefined
+  readonly #acceptances: AcceptanceListener
   #isFullReported = false
   #lastReported: unknown
 
-  constructor(context: EngineContext, controls: Controls) {
+  /** `accepted` is called for each item that was. */
+  constructor(context: EngineContext, controls: Controls, accepted: () => void) {
     this.#context = context
+    this.#acceptances = {
+      accepted: (acceptance) => {
+        this.#answered(acceptance)
+        accepted()
+      },
+      failed: (acceptance, error) => {
+        if (!acceptance.isAwaited) this.#failed(error, context.unanswered.has(acceptance))
+        this.#answered(acceptance)
+      },
+    }
     this.controls = controls
     const { o, ledger, worker } = context
     this.#waiters = new Waiters({
@@ -124,20 +136,10 @@ export class Handles {
   }
 
   /** The handle of an enqueue. A failure that no caller awaits is reported, never an unhandled rejection. */
-  handle(pending: PendingEnqueue, accepted: () => void): Handle {
-    const handle = new Handle(pending, this)
-    const { id, accepted: answer } = pending
-    const { unanswered } = this.#context
-    unanswered.add(id, answer)
-    const onAccepted = () => {
-      this.#answered(answer, id)
-      accepted()
-    }
-    answer.then(onAccepted, (error) => {
-      if (!handle.isAwaited) this.#failed(error, unanswered.has(answer))
-      this.#answered(answer, id)
-    })
-    return handle
+  handle(pending: PendingEnqueue): Handle {
+    this.#context.unanswered.add(pending.accepted)
+    pending.accepted.listen(this.#acceptances)
+    return new Handle(pending, this)
   }
 
   /** A stop or a close waits for these too. `count`: how many enqueues are still to be made. */
@@ -147,9 +149,9 @@ export class Handles {
     enqueues.then(answered, answered)
   }
 
-  #answered(answer: Promise<unknown>, id?: string): void {
+  #answered(answer: Acceptance | Promise<unknown>): void {
     const { unanswered, lost } = this.#context
-    unanswered.answered(answer, id)
+    unanswered.answered(answer)
     if (unanswered.isEmpty) lost.settled()
   }
 

@@ -3,10 +3,12 @@ import { OptionTypeError } from '../../core/options.js'
 import type { CancelResult } from '../control/cancel.js'
 import { checkedWatch } from '../control/controls.js'
 import { HANDLE } from '../define/handle-brand.js'
-import type { ItemHandle, ProgressOptions, Receipt, WaitOptions, WorkState } from '../define/work.js'
+import type { ItemHandle, ProgressOptions, WaitOptions, WorkState } from '../define/work.js'
 import type { EngineContext } from '../engine-context.js'
+import { Acceptance } from '../enqueue/acceptance.js'
 import { Handle, type Handles } from './handles.js'
 import { stateOf } from './states.js'
+import type { Accepted } from './waiters.js'
 
 /** There is no item of this id: it was never stored, or its records have expired. */
 export class UnknownItemError extends MillraceError {
@@ -69,16 +71,19 @@ export class FoundItem implements ItemHandle {
     return this.#handles.controls.watchProgress(this.id, this.type, checkedWatch(options))
   }
 
-  /** To a waiting caller it is like an enqueue that met an item of the same id: its group is to be read first. */
+  /** To a waiting caller it is like an enqueue that met an item of the same id. */
   #handle(): Handle {
     const { id, type } = this
-    return new Handle({ id, type, groupId: id, draft: undefined, batch: 0, accepted: this.#found() }, this.#handles)
+    return new Handle(
+      { id, type, draft: undefined, batch: 0, accepted: Acceptance.of(id, this.#found()) },
+      this.#handles,
+    )
   }
 
-  async #found(): Promise<Receipt> {
+  async #found(): Promise<Accepted> {
     await this.#context.unanswered.whenAnswered(this.id)
     const [view] = await this.#context.ledger.read([this.id])
     if (view === undefined || view.envelope.type !== this.type) throw new UnknownItemError(this.id, this.type)
-    return { kind: 'coalesced', id: this.id }
+    return { kind: 'coalesced', id: this.id, groupId: view.envelope.groupId }
   }
 }

@@ -64,10 +64,14 @@ export interface Awaited {
   readonly item: string
   /** Its envelope names our inbox already. */
   readonly hasInbox: boolean
-  readonly accepted: Promise<Receipt>
+  /** With the group of an item that existed already, where that is known. */
+  readonly accepted: Promise<Accepted>
   /** It was written in a transaction of the caller. */
   readonly enlisted?: Enlisted | undefined
 }
+
+/** What became of an enqueue, or of the search for an item. */
+export type Accepted = Receipt & { readonly groupId?: string }
 
 interface Waiter {
   readonly kind: 'item' | 'group'
@@ -193,6 +197,10 @@ export class Waiters {
       accepted.then(
         (receipt) => {
           // The stored item is another one: it names other inboxes, and has its own group.
+          if (receipt.kind === 'coalesced' && receipt.groupId !== undefined) {
+            this.#found(waiter, receipt.groupId)
+            return
+          }
           if (receipt.kind === 'coalesced') {
             waiter.groupOf = item
             void this.#findGroups([waiter]).catch(this.#o.onError)
@@ -281,14 +289,20 @@ export class Waiters {
   async #findGroups(waiters: readonly Waiter[]): Promise<void> {
     const views = await this.#o.ledger.read(waiters.map(({ groupOf = '' }) => groupOf))
     for (const [i, waiter] of waiters.entries()) {
-      // Found meanwhile, or no longer waiting.
-      if (waiter.groupOf === undefined || this.#indexOf(waiter).get(waiter.id)?.has(waiter) !== true) continue
+      // Found meanwhile.
+      if (waiter.groupOf === undefined) continue
       waiter.groupOf = undefined
-      waiter.isKnown = true
-      const groupId = views[i]?.envelope.groupId
-      if (groupId !== undefined && groupId !== waiter.groupId) this.#move(waiter, groupId)
-      this.#registerSoon(waiter)
+      this.#found(waiter, views[i]?.envelope.groupId)
     }
+  }
+
+  /** Its item exists. Its group may be another one than that of the handle. */
+  #found(waiter: Waiter, groupId: string | undefined): void {
+    // It may be over meanwhile.
+    if (this.#indexOf(waiter).get(waiter.id)?.has(waiter) !== true) return
+    waiter.isKnown = true
+    if (groupId !== undefined && groupId !== waiter.groupId) this.#move(waiter, groupId)
+    this.#registerSoon(waiter)
   }
 
   #move(waiter: Waiter, groupId: string): void {

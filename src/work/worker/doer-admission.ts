@@ -26,6 +26,9 @@ export interface DoerAdmissionOptions {
 /** Batches of one type that are gathered at the same time, where its doer sets no lower limit. */
 const MOST_BATCHES = 32
 
+/** What a doer gets for a task that has ended already. */
+const DONE = Promise.resolve()
+
 /** A doer, or a batched type, among those that share the window. */
 interface Share extends Room {
   readonly queue: DoerQueue
@@ -74,8 +77,14 @@ export class DoerAdmission implements Admission<ClaimedItem> {
   }
 
   capacity(held: Held, leasesLeft: number): MaybePromise<number | { readonly askAgainInMs: Ms }> {
+    const { pulse } = this.#context
+    pulse.turned()
     const pause = pauseBeforeClaim(this.#context)
-    const asked = (ms: Ms) => (ms > 0 ? { askAgainInMs: ms } : this.#room(held, leasesLeft))
+    const asked = (ms: Ms) => {
+      if (!(ms > 0)) return this.#room(held, leasesLeft)
+      pulse.paused(ms)
+      return { askAgainInMs: ms }
+    }
     return typeof pause === 'number' ? asked(pause) : pause.then(asked)
   }
 
@@ -109,7 +118,7 @@ export class DoerAdmission implements Admission<ClaimedItem> {
     recorder.taken(delivery)
     if (route.kind === 'end') {
       // It has ended already, and needs no place to be settled.
-      void this.#carry!([delivery])
+      this.#carry!([delivery])
       return 'taken'
     }
     const queue = this.#queueOf(doers.forItem(delivery.item))
@@ -282,7 +291,7 @@ export class DoerAdmission implements Admission<ClaimedItem> {
       for (const delivery of batch) {
         this.#waiting.delete(delivery)
         this.#o.router.putBack(delivery)
-        void this.#carry!([delivery])
+        this.#carry!([delivery])
       }
     }
   }
@@ -291,50 +300,61 @@ export class DoerAdmission implements Admission<ClaimedItem> {
     const [first, ...rest] = batch.filter((delivery) => this.#waiting.delete(delivery))
     if (first !== undefined) return this.#start(queue, [first, ...rest])
     queue.ended()
-    return Promise.resolve()
+    return DONE
   }
 
   /** Ends a delivery that has not started, without a run and without a place. */
   endUnstarted(delivery: Delivery<ClaimedItem>): void {
     if (this.#isDraining || !this.#waiting.delete(delivery)) return
-    void this.#carry!([delivery])
+    this.#carry!([delivery])
   }
 
   /** When the place of these is free. Undefined: now, as is usual. */
   #placesFree(deliveries: Deliveries<ClaimedItem>): Promise<unknown> | undefined {
+    if (deliveries.length === 1) return this.#o.placeFree(deliveries[0].item)
     const waits = deliveries.flatMap((delivery) => this.#o.placeFree(delivery.item) ?? [])
     return waits.length === 0 ? undefined : Promise.all(waits)
   }
 
-  #leavePlace(queue: DoerQueue, executed: () => void): void {
+  #leavePlace(queue: DoerQueue): void {
     queue.ended()
-    executed()
-    // A user's doer may not notify us when it has room again.
-    queueMicrotask(() => {
+    if (queue.isPumpDue) return
+    queue.isPumpDue = true
+    // A user's doer may not notify us when it has room again. It has once it has seen its task end, which takes it a microtask;
+    // one look serves all the places that are left meanwhile.
+    const look = () => {
+      queue.isPumpDue = false
       this.#pump(queue)
       if (this.#wasShort) this.#wake?.()
-    })
+    }
+    queueMicrotask(() => queueMicrotask(look))
   }
 
   /** The doer's task: it holds its place while the handler runs, not while the outcome is written. */
   #run(queue: DoerQueue, delivery: Delivery<ClaimedItem>): Promise<void> {
     if (this.#waiting.delete(delivery) && !this.#isDraining) return this.#start(queue, [delivery])
     queue.ended()
-    return Promise.resolve()
+    return DONE
   }
 
   #start(queue: DoerQueue, deliveries: Deliveries<ClaimedItem>): Promise<void> {
-    return new Promise((executed) => {
-      const items = deliveries.map(({ item }) => item)
-      const moved = (isLent: boolean) => {
-        for (const delivery of deliveries) delivery.moveTo(isLent ? 'lent' : 'running')
-      }
-      const leave = this.#context.lending.open(items, queue.doer, () => this.#leavePlace(queue, executed), moved)
-      void this.#carry!(deliveries, () => {
-        const free = this.#placesFree(deliveries)
-        if (free === undefined) leave()
-        else void free.then(leave)
-      })
+    let hasLeft = false
+    let executed: (() => void) | undefined
+    const left = () => {
+      hasLeft = true
+      this.#leavePlace(queue)
+      executed?.()
+    }
+    const items = deliveries.map(({ item }) => item)
+    const moved = (isLent: boolean) => {
+      for (const delivery of deliveries) delivery.moveTo(isLent ? 'lent' : 'running')
+    }
+    const leave = this.#context.lending.open(items, queue.doer, left, moved)
+    this.#carry!(deliveries, () => {
+      const free = this.#placesFree(deliveries)
+      if (free === undefined) leave()
+      else void free.then(leave)
     })
+    return hasLeft ? DONE : new Promise((resolve) => (executed = resolve))
   }
 }

@@ -19,6 +19,8 @@ export class DoerQueue {
   #waiting: Delivery<ClaimedItem>[] = []
   /** Taken for this doer and not settled durably. */
   held = 0
+  /** What waits is about to be handed over, as far as there is room by then. */
+  isPumpDue = false
   /** Handed to the doer and not ended. */
   #inside = 0
   #allowance = FIRST_ALLOWANCE

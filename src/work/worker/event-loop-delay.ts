@@ -40,12 +40,13 @@ export class EventLoopDelay {
   }
 
   #arm(): void {
-    const { o, recorder, failed } = this.#context
+    const { o, recorder, pulse, failed } = this.#context
     const limitMs = this.#limitMs
     const dueMs = o.clock.monotonic() + limitMs
     this.#cancel = o.clock.after(limitMs, () => {
       const delayMs = o.clock.monotonic() - dueMs
       this.#cancel = undefined
+      pulse.delayed(delayMs)
       if (delayMs > limitMs) failed(new EventLoopDelayError(delayMs, limitMs, [...this.#ran]), 'queue')
       this.#ran.clear()
       for (const type of recorder.active.runningTypes()) this.#ran.add(type)

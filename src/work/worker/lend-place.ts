@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Doer, DoerTaskOptions } from '../../core/doer/doer.js'
 import { MillraceError } from '../../core/error.js'
+import { processWide } from '../../core/process/process-wide.js'
 import type { ClaimedItem } from '../../ports/item.js'
 import { hintsOf } from './doers.js'
 
@@ -86,17 +87,17 @@ interface PlaceOptions {
   readonly moved: (isLent: boolean) => void
 }
 
-const currentPlace = new AsyncLocalStorage<Place>()
+const currentPlace = processWide('current-place', () => new AsyncLocalStorage<Place>())
 
 /** Runs a handler in its place, so that a wait inside finds it. A handler without a place does not get its caller's. */
 export function inPlace<T>(place: Place | undefined, handle: () => T): T {
-  if (place !== undefined) return currentPlace.run(place, handle)
-  return isInPlace() ? currentPlace.exit(handle) : handle()
+  if (place !== undefined) return currentPlace().run(place, handle)
+  return isInPlace() ? currentPlace().exit(handle) : handle()
 }
 
 /** Whether the caller is a handler that has, or has lent, a place. */
 export function isInPlace(): boolean {
-  return currentPlace.getStore() !== undefined
+  return currentPlace().getStore() !== undefined
 }
 
 /**
@@ -104,7 +105,7 @@ export function isInPlace(): boolean {
  * hold all the places that the children need, and wait forever.
  */
 export function lendingPlace<T>(wait: Promise<T>, awaitedType: string): Promise<T> {
-  const place = currentPlace.getStore()
+  const place = currentPlace().getStore()
   return place === undefined ? wait : place.during(wait, awaitedType)
 }
 

@@ -122,7 +122,7 @@ export class SkipQueueRuns {
   #start({ item, delivery, executed }: Held): void {
     if (delivery === undefined || executed === undefined) return
     this.#held.delete(item)
-    void this.#carry!([delivery], executed)
+    this.#carry!([delivery], executed)
   }
 
   /** It will not run here: its place in the doer is free. */

@@ -1,8 +1,8 @@
 import { onBeforeExit, onExit, warnAtExit } from '../../core/process/on-exit.js'
+import { processWide } from '../../core/process/process-wide.js'
 
 /** Of this process: whether any worker has claimed an item, and whether a warning said that none did. */
-let hasTaken = false
-let hasWarned = false
+const ofProcess = processWide('unused-worker', () => ({ hasTaken: false, hasWarned: false }))
 
 /**
  * Warns if the process ends by itself while a started worker was never stopped, and no worker of the process has claimed an item:
@@ -19,8 +19,9 @@ export function watchUnused(types: readonly string[]): () => void {
     }),
     // Not earlier: a listener of the program may stop the worker before the exit.
     onExit(() => {
-      if (!isDrained || hasTaken || hasWarned) return
-      hasWarned = true
+      const known = ofProcess()
+      if (!isDrained || known.hasTaken || known.hasWarned) return
+      known.hasWarned = true
       warnAtExit(textOf(types), 'MILLRACE_WORKER_EXITED')
     }),
   ]
@@ -31,7 +32,7 @@ export function watchUnused(types: readonly string[]): () => void {
 
 /** A worker has claimed an item: this process is not unused. */
 export function workWasTaken(): void {
-  hasTaken = true
+  ofProcess().hasTaken = true
 }
 
 function textOf(types: readonly string[]): string {

@@ -1,6 +1,6 @@
 import { MillraceError } from '../../core/error.js'
 import { doublingDelay } from '../../core/retry/backoff.js'
-import type { At, Ms } from '../../core/time/time.js'
+import { type At, type MaybePromise, type Ms, whenHere } from '../../core/time/time.js'
 import type { ItemSummary } from '../../ports/inspect.js'
 import type { ClaimedItem } from '../../ports/item.js'
 import type { ClaimReply } from '../../ports/ledger.js'
@@ -9,7 +9,9 @@ import { ledgerFeed } from '../../source/feeds/ledger-feed.js'
 import type { Deliveries, Delivery } from '../../source/loop/delivery.js'
 import type { Feed } from '../../source/loop/feed.js'
 import { Loop } from '../../source/loop/loop.js'
-import type { LoopObserver } from '../../source/loop/loop-observer.js'
+import type { LoopObserver, LoopSummary } from '../../source/loop/loop-observer.js'
+import type { Batch } from '../define/define-batch-work.js'
+import type { WorkDefinition } from '../define/work.js'
 import type { EngineContext } from '../engine-context.js'
 import { dependentsResults } from '../run/dependents-results.js'
 import { Overruns } from '../run/overruns.js'
@@ -20,11 +22,11 @@ import { UnwrittenOutcomes } from '../settle/unwritten-outcomes.js'
 import { statesOf } from '../wait/states.js'
 import { type Backlog, openBacklog } from './backlog.js'
 import { CrashSuspects } from './crash-suspects.js'
-import { redriveWhenIdle } from './dead-letter-redrive.js'
 import { DeliveryRouter } from './delivery-router.js'
 import { DoerAdmission } from './doer-admission.js'
 import { EarlyHeartbeat } from './early-heartbeat.js'
 import { EventLoopDelay } from './event-loop-delay.js'
+import { redriveWhenIdle } from './feed-back-dead-letters.js'
 import { SkipQueueRuns } from './skip-queue.js'
 import { UnknownTypes } from './unknown-types.js'
 import { WorkerRegistration } from './worker-registration.js'
@@ -39,7 +41,7 @@ class UnreadableBodyError extends MillraceError {
 }
 
 /** How long `ctx.claim` remembers that a key was won. */
-const CLAIM_TTL_MS = 86_400_000
+export const CLAIM_TTL_MS = 86_400_000
 
 /** How long a stop waits for handlers whose signals have fired. */
 const STOP_GRACE_MS = 500
@@ -76,6 +78,11 @@ export class WorkerLoop {
   readonly #settlings = new WeakMap<Delivery<ClaimedItem>, RunPendingSettlement>()
   #doers: DoerAdmission | undefined
   #skipQueueRun: Promise<unknown> | undefined
+  /** Pulls now. */
+  #wake: (() => void) | undefined
+  /** Called when a pull has found that nothing is left that is due, while this process held nothing. */
+  #onIdle: (() => void) | undefined
+  #hasFailedQueue = false
 
   constructor(context: EngineContext, events: WorkerLoopEvents) {
     const { o, ledger, failed } = context
@@ -106,7 +113,7 @@ export class WorkerLoop {
       started: (delivery, at) => this.#started(delivery, at),
     })
     this.#unknownTypes = UnknownTypes.of(context, (view, error, closed) => events.endedUnrun(view, error, closed))
-    this.#feed = redriveWhenIdle(
+    const feed = redriveWhenIdle(
       context,
       ledgerFeed<RunPendingSettlement>({
         ledger,
@@ -123,6 +130,7 @@ export class WorkerLoop {
         onReply: (reply, askedMs) => this.#onClaimReply(reply, askedMs),
       }),
     )
+    this.#feed = this.#observed(feed)
     this.#skipQueue = new SkipQueueRuns(
       this.#feed,
       () => o.clock.monotonic(),
@@ -147,8 +155,65 @@ export class WorkerLoop {
     )
   }
 
+  /**
+   * Resolves as soon as nothing is left that this worker could run now: it holds nothing, no enqueue is on its way, and a claim that
+   * was made after that found nothing, while it had room for each of its types.
+   */
+  whenIdle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onIdle = resolve
+    })
+  }
+
+  /** Something has left: if it was the last, what follows is found now, and not by the next poll. */
+  moved(): void {
+    if (this.#onIdle !== undefined && this.#isQuiet) this.#wake?.()
+  }
+
+  get #isQuiet(): boolean {
+    const { recorder, unanswered } = this.#context
+    return recorder.active.size === 0 && unanswered.isEmpty
+  }
+
+  /** A room of 0 leaves work behind that is due: a rate limit, for one, has a room again in a moment. */
+  get #hasRoomForAll(): boolean {
+    return this.#doers?.rooms.every(({ types, max }) => max > 0 || types.length === 0) === true
+  }
+
+  /** The feed, with its pulls reported to `health()` and to who waits for idleness. */
+  #observed(feed: Feed<ClaimedItem, RunPendingSettlement>): Feed<ClaimedItem, RunPendingSettlement> {
+    const { pulse } = this.#context
+    return {
+      ...feed,
+      pull: async (max, signal) => {
+        const wasQuiet = this.#isQuiet && this.#hasRoomForAll
+        this.#hasFailedQueue = false
+        let isAnswered = false
+        pulse.pullBegan()
+        try {
+          const pulled = await feed.pull(max, signal)
+          isAnswered = true
+          const isEmpty = pulled.items.length === 0 && !pulled.more && !signal.aborted && !this.#hasFailedQueue
+          if (isEmpty && wasQuiet && this.#isQuiet) this.#onIdle?.()
+          return pulled
+        } finally {
+          pulse.pullEnded(isAnswered)
+        }
+      },
+      onReady: (wake) => {
+        this.#wake = wake
+        const off = feed.onReady?.(wake)
+        return () => {
+          this.#wake = undefined
+          off?.()
+        }
+      },
+    }
+  }
+
   /** Works until it is stopped. */
-  run(): Promise<unknown> {
+  run(): Promise<LoopSummary> {
+    this.#context.pulse.began()
     this.#doers = new DoerAdmission({
       context: this.#context,
       router: this.#router,
@@ -209,23 +274,31 @@ export class WorkerLoop {
     await this.#registration.remove()
   }
 
-  async #execute(delivery: Delivery<ClaimedItem>, stopping: AbortSignal): Promise<readonly RunPendingSettlement[]> {
-    return [this.#settling(delivery, await this.#outcome(delivery, stopping))]
+  #execute(delivery: Delivery<ClaimedItem>, stopping: AbortSignal): MaybePromise<readonly RunPendingSettlement[]> {
+    return whenHere(this.#outcome(delivery, stopping), (settling) => [this.#settling(delivery, settling)])
   }
 
   /** A run of several deliveries is a batch of one type. */
-  async #executeAll(
+  #executeAll(
     deliveries: Deliveries<ClaimedItem>,
     stopping: AbortSignal,
-  ): Promise<readonly RunPendingSettlement[]> {
+  ): MaybePromise<readonly RunPendingSettlement[]> {
     const [first] = deliveries
+    if (deliveries.length === 1) return this.#execute(first, stopping)
     const def = this.#context.registry.find(first.item.envelope.type)
-    if (deliveries.length === 1 || def?.batch === undefined) return this.#execute(first, stopping)
+    return def?.batch === undefined ? this.#execute(first, stopping) : this.#executeBatch(deliveries, def, def.batch)
+  }
+
+  async #executeBatch(
+    deliveries: Deliveries<ClaimedItem>,
+    def: WorkDefinition<string, never>,
+    batch: Batch<never>,
+  ): Promise<readonly RunPendingSettlement[]> {
     const ends = deliveries.map((delivery) => this.#end(delivery))
     const able = deliveries.filter((_, i) => ends[i] === undefined)
     const areMarked = await Promise.all(able.map((delivery) => this.#suspects.mark(delivery)))
     const running = able.filter((_, i) => areMarked[i])
-    const ran = running.length === 0 ? [] : await this.#runner.runBatch(running, def, def.batch)
+    const ran = running.length === 0 ? [] : await this.#runner.runBatch(running, def, batch)
     const settlings = deliveries.map((delivery, i) => {
       return ends[i] ?? ran[running.indexOf(delivery)] ?? this.#putOff(delivery)
     })
@@ -240,7 +313,7 @@ export class WorkerLoop {
     return settling
   }
 
-  async #outcome(delivery: Delivery<ClaimedItem>, stopping: AbortSignal): Promise<RunPendingSettlement> {
+  #outcome(delivery: Delivery<ClaimedItem>, stopping: AbortSignal): MaybePromise<RunPendingSettlement> {
     const { registry, lending } = this.#context
     const { type } = delivery.item.envelope
     const ended = this.#end(delivery)
@@ -251,11 +324,16 @@ export class WorkerLoop {
     }
     // Claimed before so many runs of its type had lent their places: it goes back, and spends no attempt.
     if (lending.isClosedTo(type)) return this.#putOff(delivery)
-    const isSuspect = delivery.item.lapses > 0
-    if (isSuspect && !(await this.#suspects.mayBegin(delivery, stopping))) {
-      return this.#putOff(delivery, stopping.aborted ? 0 : undefined)
-    }
-    return await this.#runner.run(delivery, def)
+    return delivery.item.lapses > 0 ? this.#suspectOutcome(delivery, def, stopping) : this.#runner.run(delivery, def)
+  }
+
+  async #suspectOutcome(
+    delivery: Delivery<ClaimedItem>,
+    def: WorkDefinition<string, never>,
+    stopping: AbortSignal,
+  ): Promise<RunPendingSettlement> {
+    const mayBegin = await this.#suspects.mayBegin(delivery, stopping)
+    return mayBegin ? this.#runner.run(delivery, def) : this.#putOff(delivery, stopping.aborted ? 0 : undefined)
   }
 
   /** It is not to run now, for a reason that passes. */
@@ -295,8 +373,15 @@ export class WorkerLoop {
     this.#unwritten.claimed(askedMs)
     const sizes = reply.items.map(({ envelope }) => envelope.input.length)
     window.claimed(o.clock.monotonic() - askedMs, sizes)
-    for (const { error } of reply.failedQueues ?? []) failed(error, 'queue')
-    for (const { queue, body } of reply.unreadable ?? []) failed(new UnreadableBodyError(queue, body), 'queue')
+    for (const { error } of reply.failedQueues ?? []) {
+      this.#hasFailedQueue = true
+      failed(error, 'queue')
+    }
+    for (const { queue, body } of reply.unreadable ?? []) {
+      // It is no item, so it has neither an id nor a type.
+      const shown = o.redacted('input', body, { id: '', type: '' })
+      failed(new UnreadableBodyError(queue, shown), 'queue')
+    }
     for (const closed of reply.closedGroups ?? []) this.#events.closed(closed)
     for (const { envelope, byMs } of reply.rescheduled ?? []) recorder.rescheduled(envelope, byMs)
     for (const type of reply.crashed ?? []) recorder.crashed(type)
@@ -308,7 +393,7 @@ export class WorkerLoop {
   }
 
   #observer(): LoopObserver<ClaimedItem, RunPendingSettlement> {
-    const { recorder, failed, o } = this.#context
+    const { recorder, pulse, failed, o } = this.#context
     const leaving = (leave: (delivery: Delivery<ClaimedItem>) => void, answer: 'lost' | 'over' | 'unknown') => {
       return (delivery: Delivery<ClaimedItem>) => {
         leave(delivery)
@@ -338,7 +423,11 @@ export class WorkerLoop {
       returned: leaving(left, 'over'),
       // Its outcome may still be on its way.
       abandoned: leaving(left, 'unknown'),
-      failed: (phase, error) => (phase === 'settle' ? this.#context.notWritten(error) : failed(error, 'queue')),
+      failed: (phase, error) => {
+        if (phase === 'extend') pulse.heartbeatFailed()
+        if (phase === 'settle') this.#context.notWritten(error)
+        else failed(error, 'queue')
+      },
     }
   }
 }

@@ -138,3 +138,34 @@ describe('on plain ports', () => {
     await actions.resume({ queue: 'default' }, BY)
   })
 })
+
+describe('pausing and resuming', () => {
+  it('answers whether that changed anything, and writes nothing where it did not', async () => {
+    const { actions, charged } = scene()
+    await charged(1)
+    const type = { what: 'type', name: 'charge' }
+    expect(await actions.resume({ type: 'charge' }, BY)).toEqual({ ...type, isChanged: false, isKnown: true })
+    expect(await actions.pause({ type: 'charge' }, BY)).toEqual({ ...type, isChanged: true, isKnown: true })
+    expect(await actions.pause({ type: 'charge' }, BY)).toEqual({ ...type, isChanged: false, isKnown: true })
+    expect(await actions.resume({ type: 'charge' }, BY)).toEqual({ ...type, isChanged: true, isKnown: true })
+    expect((await actions.log()).map(({ what }) => what)).toEqual(['resume type charge', 'pause type charge'])
+    expect(await actions.pause({ queue: 'default' }, BY)).toMatchObject({ isChanged: true, isKnown: true })
+  })
+
+  it('pauses a name that is not in use, unless it must be known', async () => {
+    const { actions, context } = scene()
+    const nobody = { type: 'nobody' }
+    expect(await actions.pause(nobody, { ...BY, mustBeKnown: true })).toEqual({
+      what: 'type',
+      name: 'nobody',
+      isChanged: false,
+      isKnown: false,
+    })
+    const paused = async () => (await context.ledger.paused?.({ queues: [], types: ['nobody'] }))?.types
+    expect(await paused()).toEqual([])
+    expect(await actions.pause(nobody, BY)).toMatchObject({ isChanged: true, isKnown: false })
+    expect(await paused()).toEqual(['nobody'])
+    expect(await actions.resume(nobody, BY)).toMatchObject({ isChanged: true })
+    await expect(actions.resume(nobody, { ...BY, mustBeKnown: true } as never)).rejects.toThrow('mustBeKnown')
+  })
+})

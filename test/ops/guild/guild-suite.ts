@@ -51,7 +51,7 @@ export function describeGuildReads(kind: GroundKind): void {
       const a = await post('a')
       expect((await ops.writ(a.id.slice(0, -4)))?.id).toBe(a.id)
       await post('b')
-      await expect(ops.writ('w-')).rejects.toMatchObject({ code: 'WRIT_REFERENCE' })
+      await expect(ops.writ('w-')).rejects.toMatchObject({ code: 'AMBIGUOUS_ID' })
       expect(await ops.writ('nothing')).toBeUndefined()
       expect(await ops.rig('nothing')).toBeUndefined()
     })
@@ -60,7 +60,7 @@ export function describeGuildReads(kind: GroundKind): void {
       const { clerk, spider, report } = await scene(kind)
       const draft = await clerk.post({ title: 'draft', body: '', draft: true })
       expect(codes(await report(draft))).toEqual(['draft'])
-      expect((await report(draft)).reasons[0]?.remedy).toContain(`clerk.transition("${draft.id}", "open")`)
+      expect((await report(draft)).reasons[0]?.remedy).toContain(`ops.openWrit("${draft.id}", { who })`)
       await clerk.transition(draft.id, 'open')
       expect(codes(await report(draft))).toEqual(['queued'])
       await spider.crawl()
@@ -200,7 +200,7 @@ export function describeGuildReads(kind: GroundKind): void {
       expect(first(found)).toMatch(
         /^It is stuck since .+, with 2 of 2 rigs used\. Engine "only" failed: boom .*\. It has reached its cap/,
       )
-      expect(found.reasons[0]?.remedy).toContain(`clerk.transition("${writ.id}", "open") gives it one more rig`)
+      expect(found.reasons[0]?.remedy).toContain(`ops.retryWrit("${writ.id}", { who }) gives it one more rig`)
       await clerk.transition(writ.id, 'open')
       await drain()
       expect((await report(writ)).rigs).toHaveLength(3)

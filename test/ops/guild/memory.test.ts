@@ -2,9 +2,11 @@ import { memoryBackend } from 'millrace'
 import { openOps } from 'millrace/ops'
 import { expect, it } from 'vitest'
 import { onMemory } from '../../guild/grounds.js'
+import { describeGuildActs } from './act-suite.js'
 import { describeEngineItems, describeGuildReads } from './guild-suite.js'
 
 describeGuildReads(onMemory)
+describeGuildActs(onMemory)
 describeEngineItems(onMemory)
 
 it('says what is missing where no store of documents was given', async () => {

@@ -47,6 +47,7 @@ const facts = (more: Partial<WritFacts> = {}): WritFacts => ({
   requests: new Map(),
   running: 1,
   retry: describeRetry(more.writ ?? writ(), more.rigs?.length ?? 0),
+  isRetryDead: false,
   observer: { isThere: true, behind: 0, holder: 'p-1' },
   items: new Map(),
   ...more,
@@ -156,6 +157,14 @@ describe('a writ that is stuck by an engine', () => {
     })
     expect(reason({ observer: { isThere: false, behind: 0, holder: null } })?.remedy).toContain('clockworks-retry')
     expect(reason({ observer: undefined })?.code).toBe('stuck-retried')
+  })
+
+  it('says that the retry observer could not open it', () => {
+    const retry = describeRetry(stuck, 1, { dead: { id: 'clockworks-retry/7', error: 'no connection', tries: 20 } })
+    expect(reason({ retry, isRetryDead: true })).toMatchObject({
+      code: 'stuck-retry-failed',
+      text: expect.stringMatching(/no connection; tried 20 times.*redeliver\("clockworks-retry\/7"\)/),
+    })
   })
 
   it('says what its next rig waits for, when it was opened again', () => {

@@ -5,7 +5,7 @@ import type { ClaimedItem, Envelope } from '../../ports/item.js'
 import type { PulledWork, Queue } from '../../ports/ports.js'
 import type { Settlement } from '../../ports/settlement.js'
 import type { Feed } from '../../source/loop/feed.js'
-import { act } from '../control/act.js'
+import { act } from '../control/item-actions.js'
 import type { EngineContext } from '../engine-context.js'
 import { enqueueSettlement } from '../enqueue/enqueue-settlement.js'
 

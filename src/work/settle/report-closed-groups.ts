@@ -6,8 +6,11 @@ import type { RunPendingSettlement } from './pending-settlement.js'
 /** A group whose last open item has ended. `text`: its value as it is stored; `value`: that value decoded. */
 export type GroupClosed = (groupId: string, text: string | undefined, value: unknown, isWatched: boolean) => void
 
-/** Reports groups that are complete: as `group-done` events, and to `onClosed`, which resolves the callers that wait for them. */
-export class GroupCompletion {
+/**
+ * Reports groups that are complete: as `group-done` events, and to `onClosed`, which resolves the callers that wait for them. The
+ * backend closes a group, when the effect `leaveGroup` (end-effects.ts) brings its open count to 0 (in memory: groups/close-groups.ts).
+ */
+export class ClosedGroupReporter {
   readonly #context: EngineContext
   readonly #onClosed: GroupClosed
 

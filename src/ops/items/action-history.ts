@@ -1,6 +1,6 @@
 import type { At, Ms } from '../../core/time/time.js'
 import type { ItemSummary, LogEntry } from '../../ports/inspect.js'
-import type { Attempt } from '../../ports/item.js'
+import type { Attempt, EndedRun } from '../../ports/item.js'
 import type { ActionRecord } from '../actions/action-record.js'
 import { ActionStore } from '../actions/action-store.js'
 import { ChangedPages } from '../actions/changed-pages.js'
@@ -104,7 +104,15 @@ function windowsOf(view: ItemSummary, attempts: readonly Attempt[], now: At): re
   return windows
 }
 
-/** Whether a redrive lies between two runs. A retry has a higher number; only a deferral repeats one, and that is no failure. */
+/** Whether a redrive lies between two runs. A retry has a higher number; only a deferral repeats one. */
 export function hasStartedOver(last: Attempt, next: Attempt): boolean {
-  return next.attempt < last.attempt || (next.attempt === last.attempt && last.class !== undefined)
+  return next.attempt < last.attempt || (next.attempt === last.attempt && endOfRun(last) !== 'deferred')
+}
+
+const ENDED_RUNS: readonly (string | undefined)[] = ['cancelled', 'expired', 'deferred'] satisfies EndedRun[]
+
+/** How a run ended that neither failed nor succeeded. */
+export function endOfRun({ class: of, rule }: Attempt): EndedRun | undefined {
+  // The list holds just these words.
+  return of === undefined && ENDED_RUNS.includes(rule) ? (rule as EndedRun) : undefined
 }

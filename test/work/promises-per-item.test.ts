@@ -1,0 +1,47 @@
+import { createHook } from 'node:async_hooks'
+import { describe, expect, it } from 'vitest'
+import { createWork, defineWork } from '../../src/index.js'
+import { FakeClock } from '../../src/testing/index.js'
+
+/** How many promises are made until `run` has ended. */
+async function promisesOf(run: () => Promise<unknown>): Promise<number> {
+  let count = 0
+  const hook = createHook({
+    init: (_id, type) => {
+      if (type === 'PROMISE') count += 1
+    },
+  }).enable()
+  try {
+    await run()
+    return count
+  } finally {
+    hook.disable()
+  }
+}
+
+const ITEMS = 2_000
+
+describe('work whose handler returns immediately', () => {
+  it('costs hardly a promise per item, neither to enqueue many of them nor to run them', async () => {
+    let ran = 0
+    const noop = defineWork('noop', (_n: number) => {
+      ran += 1
+    })
+    // Its event loop needs no turns, which cost a promise each, and more of them the busier the machine is.
+    const clock = new FakeClock()
+    const w = createWork({ work: [noop], autoStart: false, clock })
+    const works = Array.from({ length: ITEMS }, (_, n) => noop(n))
+
+    const toEnqueue = await promisesOf(() => w.enqueueMany(works))
+    const toRun = await promisesOf(async () => {
+      w.start()
+      while (ran < ITEMS) await clock.settle()
+    })
+    await w.stop()
+
+    expect(ran).toBe(ITEMS)
+    expect(toEnqueue / ITEMS).toBeLessThan(0.5)
+    // The doer awaits the end of each task.
+    expect(toRun / ITEMS).toBeLessThan(3)
+  })
+})
