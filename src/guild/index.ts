@@ -1,4 +1,38 @@
 /** The guild: one host for plugins, which are kits (what they contribute) or apparatuses (what they do). */
+import { memoryBackend } from '../backends/memory/index.js'
+import { overPlainPorts } from '../backends/plain/over-plain-ports.js'
+import { type RunningGuild, type StartGuildOptions, startGuildOn, type WritTypeSteps } from './facade/start-guild.js'
+
+/**
+ * Makes a guild of a few types of writs whose work is a list of steps, and starts it: in memory, or on the database of the backend
+ * that it is given. It is the whole system, configured in one place: `host`, `clerk`, `spider`, `stacks` and `work` lead into it.
+ *
+ * @example
+ * ```ts
+ * await using shop = await startGuild({
+ *   backend: sqliteBackend({ file: './shop.db' }),
+ *   writTypes: { order: { steps: [charge, label, ship], retry: { maxRigs: 3 } } },
+ * })
+ * const writ = await shop.post('order', { orderId: 'o-17' })
+ * console.log((await shop.ended(writ.id)).phase)
+ * ```
+ */
+export function startGuild<const Types extends Readonly<Record<string, WritTypeSteps>>>(
+  options: StartGuildOptions<Types>,
+): Promise<RunningGuild<Types>> {
+  return startGuildOn({ memoryBackend, overPlainPorts }, options)
+}
+
+export { type GuildClient, type GuildClientOptions, guildClient } from './client/client.js'
+export { ClientWatchersError, GuildNotStartedError, WrongPhaseError } from './client/errors.js'
+export type {
+  InputOfType,
+  PostOptions,
+  RunningGuild,
+  StartGuildOptions,
+  WritTypeSteps,
+} from './facade/start-guild.js'
+export { defineStep, type Step, type StepContext, type StepOptions } from './facade/step.js'
 export { createGuild } from './host/create-guild.js'
 export { clearGuild, guild, runWithGuild, setGuild } from './host/current.js'
 export {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createGuild, type GuildConfig, type PluginSource, type StartedGuild } from 'millrace/guild'
+import { type Apparatus, createGuild, type GuildConfig, type PluginSource, type StartedGuild } from 'millrace/guild'
 import clerkPlugin, { type ClerkApi } from 'millrace/guild/clerk'
 import {
   createStacks,
@@ -79,16 +79,21 @@ export interface ClerkGuildOptions {
   readonly plugins?: readonly PluginSource[]
   readonly clock?: Clock
   readonly random?: () => number
+  /** Another Stacks plugin than that of the ground. */
+  readonly stacks?: Apparatus
 }
 
 /** Starts a guild on a ground. */
 export async function clerkGuild(ground: Ground, options: ClerkGuildOptions = {}): Promise<ClerkGuild> {
-  const { plugins = [], config = {}, ...rest } = options
+  const { plugins = [], config = {}, stacks, ...rest } = options
   const g = await createGuild({
     ...rest,
     config,
     plugins: [
-      { package: 'millrace/guild/stacks', plugin: { apparatus: createStacks({ backend: ground.backend() }) } },
+      {
+        package: 'millrace/guild/stacks',
+        plugin: { apparatus: stacks ?? createStacks({ backend: ground.backend() }) },
+      },
       { package: 'millrace/guild/clerk', plugin: clerkPlugin },
       ...plugins,
     ],

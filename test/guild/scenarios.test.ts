@@ -17,7 +17,7 @@ const SUITES: readonly {
   { numbers: [1, 7], in: ['test/guild/host/scenarios.test.ts'] },
   {
     numbers: [8, 21],
-    in: ['document', 'query', 'transaction', 'capture'].map((name) => `src/testing/stacks/${name}-clauses.ts`),
+    in: ['document', 'query', 'transaction', 'capture'].map((name) => `test/guild/stacks/clauses/${name}-clauses.ts`),
     runs: { by: 'describeStacks({', on: grounds('stacks', 'memory') },
   },
   {
@@ -32,7 +32,7 @@ const SUITES: readonly {
   },
 ]
 
-const clause = (file: string, title: string) => [`src/testing/stacks/${file}-clauses.ts`, title] as const
+const clause = (file: string, title: string) => [`test/guild/stacks/clauses/${file}-clauses.ts`, title] as const
 const rule = (title: string) => ['test/guild/spider/rules.test.ts', title] as const
 const cost = (title: string) => ['test/guild/spider/cost.test.ts', title] as const
 const fault = (file: string, title: string) => [`test/mutants/guild/${file}-faults.ts`, title] as const

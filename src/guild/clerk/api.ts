@@ -16,7 +16,10 @@ import type {
  * one. A rejected call has changed nothing.
  */
 export interface ClerkApi {
-  /** Makes a writ and returns it. A child inherits its parent's codex, and its parent must not have ended. */
+  /**
+   * Makes a writ and returns it. A child inherits its parent's codex, and its parent must not have ended. With `children` it makes
+   * the whole family in one transaction, and returns the parent.
+   */
   post(writ: PostWrit): Promise<WritDoc>
   /** The writ; rejects when there is none. */
   show(id: string): Promise<WritDoc>
@@ -33,6 +36,8 @@ export interface ClerkApi {
   transition(id: string, to: string, fields?: TransitionFields): Promise<WritDoc>
   /** Replaces what one plugin observed about a writ; what others observed stays. The only way to write it. */
   setWritStatus(id: string, pluginId: string, value: unknown): Promise<WritDoc>
+  /** Whether a child of this writ has not ended. */
+  hasOpenChildren(id: string): Promise<boolean>
   /** Changes the contents of a writ. */
   edit(change: EditWrit): Promise<WritDoc>
   /** Links two writs. A link that is there already is returned, with its kind replaced if another one is given. */
@@ -43,6 +48,11 @@ export interface ClerkApi {
   links(id: string): Promise<WritLinks>
   /** The kinds that plugins contributed. */
   listKinds(): LinkKind[]
+  /**
+   * Registers, during startup only, a condition under which the success of all its children does not end a writ: the plugin that
+   * asks for it then ends the writ itself.
+   */
+  holdParents(isHeld: (parent: WritDoc) => boolean): void
   /** Registers a type, during startup only. */
   registerWritType(config: WritTypeConfig): void
   /** The type of that name; throws when there is none. */

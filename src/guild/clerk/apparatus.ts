@@ -1,13 +1,15 @@
-import { booleanOption, optionsObject, stringOption } from '../../core/options.js'
+import { booleanOption, functionOption, optionsObject, stringOption } from '../../core/options.js'
 import { guild } from '../host/current.js'
 import type { Apparatus } from '../host/plugin.js'
 import type { StacksApi } from '../stacks/api.js'
+import { publishSettings, SETTINGS_BOOK } from '../stacks/settings.js'
 import type { ClerkApi } from './api.js'
 import { ClerkContext } from './context.js'
-import { familyWatcher } from './families/family.js'
+import { familyWatcher, hasOpenChildren } from './families/family.js'
 import { LinkKinds } from './links/link-kinds.js'
 import { linksOf, linkWrits, unlinkWrits } from './links/links.js'
 import { MANDATE } from './types/mandate.js'
+import type { WritTypeConfig } from './types/writ-type.js'
 import { WritTypes } from './types/writ-types.js'
 import { editWrit } from './writs/edit.js'
 import { postWrit } from './writs/post.js'
@@ -23,6 +25,17 @@ export interface ClerkConfig {
   readonly defaultType?: string
   /** Whether a writ may end in success only when everything below it has ended. Default: no. */
   readonly strictCompletion?: boolean
+}
+
+/** What the Clerk publishes about itself, for processes that write writs without its plugins. */
+export interface PublishedClerk {
+  readonly defaultType: string
+  readonly strictCompletion: boolean
+  readonly types: readonly WritTypeConfig[]
+  /** How many watchers run in the transactions that write writs. */
+  readonly watchersOfWrits: number
+  /** Ids of the plugins that have started. */
+  readonly plugins: readonly string[]
 }
 
 /** A Clerk, for one guild. */
@@ -48,6 +61,8 @@ export function createClerk(): Apparatus {
           ],
         },
         links: { indexes: ['sourceId', 'targetId', 'label', ['sourceId', 'label'], ['targetId', 'label']] },
+        log: { indexes: ['at', 'writId'] },
+        ...SETTINGS_BOOK,
       },
     },
     start(ctx) {
@@ -56,25 +71,40 @@ export function createClerk(): Apparatus {
       const kinds = new LinkKinds(ctx.kits('linkKinds'))
       const types = new WritTypes()
       types.register(MANDATE)
-      const context = new ClerkContext(stacks, types, ctx.clock, isStrict)
+      const rules = { types, defaultType, isStrict }
+      const context = new ClerkContext(stacks, ctx.clock, () => rules)
       const newWritId = writIds(ctx.clock, ctx.random)
       stacks.watch<WritDoc>('clerk', 'writs', familyWatcher(context))
-      ctx.on('phase:started', () => types.close(defaultType))
+      ctx.on('phase:started', async () => {
+        types.close(defaultType)
+        await publishSettings(stacks, 'clerk', {
+          defaultType,
+          strictCompletion: isStrict,
+          types: types.all.map(({ config }) => config),
+          watchersOfWrits: stacks.watched('clerk', 'writs'),
+          plugins: guild()
+            .apparatuses()
+            .map(({ id }) => id)
+            .sort(),
+        } satisfies PublishedClerk)
+      })
       const classification = ({ type, phase }: Pick<WritDoc, 'type' | 'phase'>) =>
         types.machine(type).state(phase).classification
       api = Object.freeze<ClerkApi>({
-        post: async (writ) => postWrit(context, newWritId, defaultType, writ),
+        post: async (writ) => postWrit(context, newWritId, writ),
         show: async (id) => context.need(stringOption('show(id)', id)),
         resolveId: async (idOrPrefix) => resolveWritId(context, idOrPrefix),
         list: async (listing) => listWrits(context, listing),
         count: async (filter) => countWrits(context, filter),
         transition: async (id, to, fields) => transitionWrit(context, id, to, fields),
         setWritStatus: async (id, pluginId, value) => setStatus(context, id, pluginId, value),
+        hasOpenChildren: async (id) => hasOpenChildren(context, stringOption('hasOpenChildren(id)', id)),
         edit: async (change) => editWrit(context, change),
         link: async (sourceId, targetId, label, kind) => linkWrits(context, kinds, sourceId, targetId, label, kind),
         unlink: async (sourceId, targetId, label) => unlinkWrits(context, sourceId, targetId, label),
         links: async (id) => linksOf(context, id),
         listKinds: () => kinds.list(),
+        holdParents: (isHeld) => context.holdParents(functionOption('holdParents(isHeld)', isHeld)),
         registerWritType: (config) => types.register(config),
         getWritTypeConfig: (name) => types.machine(name).config,
         isInitial: (writ) => classification(writ) === 'initial',

@@ -5,22 +5,47 @@ import { openDescendants } from './families/strict-completion.js'
 import type { WritTypes } from './types/writ-types.js'
 import type { LinkDoc, WritDoc } from './writs/writ.js'
 
+/** What the Clerk goes by. A client of the guild reads them from the store, where they may change. */
+export interface ClerkRules {
+  readonly types: WritTypes
+  /** The type of a writ that is posted without one. */
+  readonly defaultType: string
+  /** Whether a writ may end in success only when everything below it has ended. */
+  readonly isStrict: boolean
+}
+
 /** What every part of the Clerk works with: the books, the types, the time, and the one way to move a writ. */
 export class ClerkContext {
   readonly writs: Book<WritDoc>
   readonly linkBook: Book<LinkDoc>
-  readonly types: WritTypes
   readonly #stacks: StacksApi
   readonly #clock: Clock
-  readonly #isStrict: boolean
+  readonly #holds: ((parent: WritDoc) => boolean)[] = []
+  readonly #rules: () => ClerkRules
 
-  constructor(stacks: StacksApi, types: WritTypes, clock: Clock, isStrict: boolean) {
+  constructor(stacks: StacksApi, clock: Clock, rules: () => ClerkRules) {
     this.#stacks = stacks
     this.writs = stacks.book('clerk', 'writs')
     this.linkBook = stacks.book('clerk', 'links')
-    this.types = types
     this.#clock = clock
-    this.#isStrict = isStrict
+    this.#rules = rules
+  }
+
+  get types(): WritTypes {
+    return this.#rules().types
+  }
+
+  get defaultType(): string {
+    return this.#rules().defaultType
+  }
+
+  holdParents(isHeld: (parent: WritDoc) => boolean): void {
+    this.#holds.push(isHeld)
+  }
+
+  /** Whether a plugin ends this writ itself, once its children have ended. */
+  isHeld(parent: WritDoc): boolean {
+    return this.#holds.some((isHeld) => isHeld(parent))
   }
 
   /** Now, as documents write it. */
@@ -53,7 +78,7 @@ export class ClerkContext {
     const machine = this.types.machine(writ.type)
     const { allowedTransitions } = machine.state(writ.phase)
     if (!allowedTransitions.includes(to)) throw new IllegalTransitionError(writ.id, writ.phase, to, allowedTransitions)
-    if (this.#isStrict && machine.hasAttr(to, 'success')) await openDescendants(this, writ, to)
+    if (this.#rules().isStrict && machine.hasAttr(to, 'success')) await openDescendants(this, writ, to)
     const updatedAt = this.now()
     const end = machine.isTerminal(to) ? { resolvedAt: updatedAt } : {}
     return this.writs.patch(writ.id, { ...fields, phase: to, updatedAt, ...end })

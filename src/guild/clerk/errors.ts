@@ -1,5 +1,6 @@
 import { MillraceError } from '../../core/error.js'
 import { describeValue } from '../../core/text/describe-value.js'
+import { didYouMean } from '../../core/text/did-you-mean.js'
 
 /** There is no such writ. */
 export class WritNotFoundError extends MillraceError {
@@ -26,7 +27,7 @@ export class UnknownWritTypeError extends MillraceError {
   constructor(type: string, known: readonly string[], where = 'The writ type') {
     super(
       'UNKNOWN_WRIT_TYPE',
-      `${where} ${describeValue(type)} is not registered. Registered: ${known.join(', ') || 'none'}. Load the plugin that registers it.`,
+      `${where} ${describeValue(type)} is not registered${didYouMean(String(type), known)}. Registered: ${known.join(', ') || 'none'}. Load the plugin that registers it.`,
       { facts: { type } },
     )
   }

@@ -41,6 +41,7 @@ export type {
   WritTypeConfig,
 } from './types/writ-type.js'
 export type {
+  ChildWrit,
   EditWrit,
   LinkDoc,
   PostWrit,

@@ -11,12 +11,19 @@ export interface RetryDescription {
   readonly decision: RequeueDecision
   /** In words. */
   readonly reason: string
+  /**
+   * The pause before its next rig that the policy asks for. Absent: none. The writ may wait for longer: until its own `runAt`, or
+   * until the time that what failed asked for (`status.spider.retryAt`).
+   */
+  readonly delayMs?: number
 }
 
 /** Clockworks-Retry works by itself; this only describes what it does. */
 export interface ClockworksRetryApi {
-  /** How many attempts (rigs) a writ may have. */
+  /** How many rigs a writ may have, where its type has no number of its own. */
   readonly maxAttempts: number
+  /** How many rigs a writ of this type may have. */
+  maxRigsOf(type: string): number
   /** What it would do about this writ if it became stuck as it is now, and why. Rejects when there is none. */
   describe(writId: string): Promise<RetryDescription>
 }

@@ -6,9 +6,12 @@ import type { WritDoc } from '../clerk/writs/writ.js'
 import { guild } from '../host/current.js'
 import type { Apparatus, Plugin } from '../host/plugin.js'
 import type { StacksApi } from '../stacks/api.js'
+import { publishSettings, SETTINGS_BOOK } from '../stacks/settings.js'
 import type { ClockworksRetryApi, RetryDescription } from './api.js'
 import { MAX_RETRY_ATTEMPTS } from './cap.js'
+import { RETRY_WATCHER } from './describe.js'
 import { RetryObserver } from './observer.js'
+import { type ClockworksRetryConfig, checkRetryConfig, policyOf } from './policy.js'
 
 /** What it is made with. */
 export interface ClockworksRetryOptions {
@@ -39,23 +42,30 @@ function apparatusOf({ onDecision }: ClockworksRetryOptions): Apparatus {
   return {
     requires: ['stacks', 'clerk'],
     recommends: ['spider'],
+    supportKit: { books: SETTINGS_BOOK },
     get provides() {
       return api
     },
     start(ctx) {
-      const observer = new RetryObserver(
-        guild().apparatus<StacksApi>('stacks'),
-        guild().apparatus<ClerkApi>('clerk'),
+      const config = checkRetryConfig(guild().config<ClockworksRetryConfig>('clockworks-retry'))
+      const stacks = guild().apparatus<StacksApi>('stacks')
+      const observer = new RetryObserver({
+        stacks,
+        clerk: guild().apparatus<ClerkApi>('clerk'),
         notify,
-      )
+        clock: ctx.clock,
+        policyOf: (type) => policyOf(config, type),
+      })
       // After the commit, because a retry that fails must never undo the record of the failure; and kept by the store until it is
       // handled, because a process may die in between.
-      guild()
-        .apparatus<StacksApi>('stacks')
-        .watch<WritDoc>('clerk', 'writs', (event) => observer.observe(event), { durable: 'clockworks-retry' })
-      ctx.on('phase:started', () => observer.sweep((id, error) => warn(id, error)))
+      stacks.watch<WritDoc>('clerk', 'writs', (event) => observer.observe(event), { durable: RETRY_WATCHER })
+      ctx.on('phase:started', async () => {
+        await publishSettings(stacks, 'clockworks-retry', config)
+        await observer.sweep((id, error) => warn(id, error))
+      })
       api = Object.freeze<ClockworksRetryApi>({
-        maxAttempts: MAX_RETRY_ATTEMPTS,
+        maxAttempts: config.maxRigs ?? MAX_RETRY_ATTEMPTS,
+        maxRigsOf: (type) => policyOf(config, stringOption('maxRigsOf(type)', type)).maxRigs,
         describe: async (writId) => observer.describe(stringOption('describe(writId)', writId)),
       })
     },

@@ -1,11 +1,37 @@
 import type { WritDoc } from '../clerk/writs/writ.js'
 import { spiderStatusOf } from '../spider/dispatch/writ-status.js'
+import type { Clause } from '../stacks/query/query.js'
 import type { RetryDescription } from './api.js'
-import { MAX_RETRY_ATTEMPTS } from './cap.js'
+import { policyOf, type ResolvedRigRetry, rigDelayMs } from './policy.js'
+
+/** The durable watcher that opens writs again, by its name in the store. */
+export const RETRY_WATCHER = 'clockworks-retry'
+
+/** What of a dead event of that watcher matters here. */
+export interface DeadRetry {
+  readonly id: string
+  readonly error: string
+  readonly tries: number
+}
+
+/** What a decision goes by besides the writ. */
+export interface RetryFacts {
+  /** Default: that of a guild that configures nothing. */
+  readonly policy?: ResolvedRigRetry
+  /** The event of its failure, if that could not be handled. */
+  readonly dead?: DeadRetry | undefined
+}
 
 /** The decision about a writ as it is now, given how many rigs it has had. Pure, so any reader of the books can ask. */
-export function describeRetry(writ: WritDoc, attempts: number): RetryDescription {
-  const leave = (reason: string): RetryDescription => decided(writ.id, attempts, 'leave', reason)
+export function describeRetry(
+  writ: WritDoc,
+  attempts: number,
+  { policy = policyOf({}, writ.type), dead }: RetryFacts = {},
+): RetryDescription {
+  const cap = policy.maxRigs
+  const decided = (decision: RetryDescription['decision'], reason: string, wait = {}): RetryDescription =>
+    Object.freeze({ writId: writ.id, attempts, cap, decision, reason, ...wait })
+  const leave = (reason: string): RetryDescription => decided('leave', reason)
   const status = spiderStatusOf(writ)
   if (writ.phase !== 'stuck') {
     // What Spider observed outlives the requeue, and is worth knowing later.
@@ -19,19 +45,25 @@ export function describeRetry(writ: WritDoc, attempts: number): RetryDescription
         : `It is stuck by ${status.stuckCause}, which says nothing about another attempt.`,
     )
   if (!isRetryable(writ)) return leave('Its failure is of a kind that another attempt would repeat.')
-  if (attempts >= MAX_RETRY_ATTEMPTS)
-    return leave(`It has had ${attempts} of ${MAX_RETRY_ATTEMPTS} attempts; now a person has to look at it.`)
-  return decided(writ.id, attempts, 'requeue', `It has had ${attempts} of ${MAX_RETRY_ATTEMPTS} attempts.`)
-}
-
-function decided(
-  writId: string,
-  attempts: number,
-  decision: RetryDescription['decision'],
-  reason: string,
-): RetryDescription {
-  return Object.freeze({ writId, attempts, cap: MAX_RETRY_ATTEMPTS, decision, reason })
+  if (attempts >= cap) return leave(`It has had ${attempts} of ${cap} attempts; now a person has to look at it.`)
+  if (dead !== undefined)
+    return leave(
+      `It has had ${attempts} of ${cap} attempts, but it could not be opened again (${dead.error}; tried ${dead.tries === 1 ? 'once' : `${dead.tries} times`}). ` +
+        `Try that again with stacks.redeliver("${dead.id}"), open it by hand, or start the guild again.`,
+    )
+  const delayMs = rigDelayMs(policy, attempts)
+  return decided('requeue', `It has had ${attempts} of ${cap} attempts.`, delayMs > 0 ? { delayMs } : {})
 }
 
 /** Whether another attempt may succeed: `true`, and nothing that resembles it. */
 export const isRetryable = (writ: WritDoc): boolean => spiderStatusOf(writ).retryable === true
+
+/** The query that finds, among dead events, that of the failure by which this writ is stuck. */
+export function deadRetryOf(writ: WritDoc): Clause {
+  const { rigId = null } = spiderStatusOf(writ)
+  return [
+    ['watcher', '=', RETRY_WATCHER],
+    ['event.entry.id', '=', writ.id],
+    ['event.entry.status.spider.rigId', '=', rigId],
+  ]
+}

@@ -1,11 +1,12 @@
+import type { Clock } from '../../core/time/clock.js'
 import type { ClerkApi } from '../clerk/api.js'
 import type { WritDoc } from '../clerk/writs/writ.js'
 import { spiderStatusOf } from '../spider/dispatch/writ-status.js'
 import type { ReadOnlyBook, StacksApi } from '../stacks/api.js'
 import type { ChangeEvent } from '../stacks/watch/events.js'
 import type { RetryDescription } from './api.js'
-import { MAX_RETRY_ATTEMPTS } from './cap.js'
-import { describeRetry, isRetryable } from './describe.js'
+import { type DeadRetry, deadRetryOf, describeRetry, isRetryable } from './describe.js'
+import type { ResolvedRigRetry } from './policy.js'
 
 /** What is read of a rig. */
 interface RigView {
@@ -15,23 +16,42 @@ interface RigView {
   readonly attempt?: number
 }
 
+/** What is read of an event that could not be handled. */
+interface DeadView extends DeadRetry {
+  readonly watcher: string
+}
+
 /** How many writs the sweep reads in one query. */
 const PAGE = 100
+
+export interface RetryObserverOptions {
+  readonly stacks: StacksApi
+  readonly clerk: ClerkApi
+  readonly notify: (decision: RetryDescription) => void
+  readonly clock: Pick<Clock, 'now'>
+  readonly policyOf: (type: string) => ResolvedRigRetry
+}
 
 /** Watches writs become stuck, and opens those again that carry the flag and have attempts left. */
 export class RetryObserver {
   readonly #stacks: StacksApi
   readonly #clerk: ClerkApi
   readonly #notify: (decision: RetryDescription) => void
+  readonly #clock: Pick<Clock, 'now'>
+  readonly #policyOf: (type: string) => ResolvedRigRetry
   readonly #writs: ReadOnlyBook<WritDoc>
   readonly #rigs: ReadOnlyBook<RigView>
+  readonly #deadEvents: ReadOnlyBook<DeadView>
 
-  constructor(stacks: StacksApi, clerk: ClerkApi, notify: (decision: RetryDescription) => void) {
+  constructor({ stacks, clerk, notify, clock, policyOf }: RetryObserverOptions) {
     this.#stacks = stacks
     this.#clerk = clerk
     this.#notify = notify
+    this.#clock = clock
+    this.#policyOf = policyOf
     this.#writs = stacks.readBook('clerk', 'writs')
     this.#rigs = stacks.readBook('spider', 'rigs')
+    this.#deadEvents = stacks.readBook('stacks', 'dead-events')
   }
 
   /** One change of a writ. It ignores everything but an entry into `stuck` with the flag. */
@@ -59,7 +79,8 @@ export class RetryObserver {
       const rigs = await this.#rigsOf(writs)
       for (const writ of writs) {
         try {
-          if (isLeftOver(writ, rigs.get(writ.id) ?? [])) await this.#decide(writ.id, rigIdOf(writ))
+          if (isLeftOver(writ, rigs.get(writ.id) ?? [], this.#policyOf(writ.type).maxRigs))
+            await this.#decide(writ.id, rigIdOf(writ))
         } catch (error) {
           warn(writ.id, error)
         }
@@ -71,7 +92,8 @@ export class RetryObserver {
 
   async describe(writId: string): Promise<RetryDescription> {
     const writ = await this.#clerk.show(writId)
-    return describeRetry(writ, await this.#attempts(writId))
+    const [dead] = await this.#deadEvents.find({ where: deadRetryOf(writ), limit: 1 })
+    return this.#describe(writ, dead)
   }
 
   /** Reads again, decides and acts in one transaction: of two processes that handle one event, one requeues. */
@@ -79,8 +101,14 @@ export class RetryObserver {
     const decision = await this.#stacks.transaction(async () => {
       const writ = await this.#writs.get(writId)
       if (writ?.phase !== 'stuck' || !isRetryable(writ) || rigIdOf(writ) !== rigId) return undefined
-      const described = describeRetry(writ, await this.#attempts(writId))
-      if (described.decision === 'requeue') await this.#clerk.transition(writId, 'open')
+      const described = await this.#describe(writ)
+      if (described.decision === 'requeue') {
+        const { delayMs } = described
+        const runAt = delayMs === undefined ? undefined : new Date(this.#clock.now() + delayMs).toISOString()
+        // A person may have put it off for longer.
+        const isLater = runAt !== undefined && (writ.runAt === undefined || runAt > writ.runAt)
+        await this.#clerk.transition(writId, 'open', isLater ? { runAt } : {})
+      }
       return described
     })
     if (decision !== undefined) this.#notify(decision)
@@ -96,6 +124,10 @@ export class RetryObserver {
     return rigs
   }
 
+  async #describe(writ: WritDoc, dead?: DeadRetry): Promise<RetryDescription> {
+    return describeRetry(writ, await this.#attempts(writ.id), { policy: this.#policyOf(writ.type), dead })
+  }
+
   /** The number of rigs is the number of attempts; there is no counter that could be wrong. */
   #attempts(writId: string): Promise<number> {
     return this.#rigs.count([['writId', '=', writId]])
@@ -103,12 +135,12 @@ export class RetryObserver {
 }
 
 /** Whether it is stuck by its newest rig and may have another one. */
-function isLeftOver(writ: WritDoc, rigs: readonly RigView[]): boolean {
+function isLeftOver(writ: WritDoc, rigs: readonly RigView[], cap: number): boolean {
   const [newest] = rigs
   if (newest === undefined) return true
   const rigId = rigIdOf(writ)
   const isOfNewest = newest.status === 'stuck' && (rigId === undefined || rigId === newest.id)
-  return isOfNewest && rigs.length < MAX_RETRY_ATTEMPTS
+  return isOfNewest && rigs.length < cap
 }
 
 function rigIdOf(writ: WritDoc): string | undefined {

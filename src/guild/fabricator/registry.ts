@@ -1,4 +1,6 @@
 import { MillraceError } from '../../core/error.js'
+import { booleanOption, numberOption } from '../../core/options.js'
+import { MAX_TIMER_MS } from '../../core/time/clock.js'
 import type { KitEntry } from '../host/plugin.js'
 import type { EngineDesign } from './engine-design.js'
 import { resolveEngineRetry } from './engine-retry.js'
@@ -40,7 +42,7 @@ export function engineCatalogue(entries: readonly KitEntry[]): FabricatorApi {
     for (const design of Object.values(value).filter(isDesign)) {
       const first = designs.get(design.id)
       if (first !== undefined) throw new DuplicateEngineDesignError(design.id, first.pluginId, pluginId)
-      resolveEngineRetry(design.retry, `${pluginId}: engine design "${design.id}".retry`)
+      checkDesign(design, `${pluginId}: engine design "${design.id}"`)
       designs.set(design.id, { design, pluginId })
     }
   }
@@ -49,6 +51,13 @@ export function engineCatalogue(entries: readonly KitEntry[]): FabricatorApi {
     listEngineDesigns: () =>
       [...designs].map(([id, { design, pluginId }]) => ({ id, pluginId, hasCollect: design.collect !== undefined })),
   })
+}
+
+function checkDesign({ retry, timeoutMs, launchesSessions, carryOver }: EngineDesign, path: string): void {
+  resolveEngineRetry(retry, `${path}.retry`)
+  if (timeoutMs !== undefined) numberOption(`${path}.timeoutMs`, timeoutMs, { above: 0, max: MAX_TIMER_MS })
+  booleanOption(`${path}.launchesSessions`, launchesSessions, false)
+  booleanOption(`${path}.carryOver`, carryOver, false)
 }
 
 function isDesign(value: unknown): value is EngineDesign {

@@ -35,6 +35,8 @@ export function findRoot(start: string): string {
 
 /** Where a guild's configuration is kept: in memory, and on disk when it came from there. */
 export interface ConfigKeeper {
+  /** How errors name it. */
+  readonly path: string
   readonly current: GuildConfig
   /** Replaces the part of one plugin; `undefined` removes it. */
   write(pluginId: string, value: unknown): void
@@ -44,6 +46,7 @@ export interface ConfigKeeper {
 export function inlineConfig(given: GuildConfig): ConfigKeeper {
   let current: GuildConfig = { ...given }
   return {
+    path: 'createGuild().config',
     get current() {
       return current
     },
@@ -69,6 +72,7 @@ export function configOnDisk(folder: string, options: { readonly mayBeMissing: b
   }
   let current = known ?? {}
   return {
+    path,
     get current() {
       return current
     },

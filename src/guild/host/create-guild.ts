@@ -5,6 +5,7 @@ import { type ConfigKeeper, configOnDisk, findRoot, inlineConfig } from './confi
 import { clearGuildIf, runWithGuild, setGuild } from './current.js'
 import { NoApparatusError, PluginsFailedError, ShutdownError, type StopFailure } from './errors.js'
 import { type GuildConfig, HOST_CONFIG_KEYS, type StartedGuild } from './guild.js'
+import { checkSections } from './known-names.js'
 import { Lifecycle } from './lifecycle.js'
 import { type LoadedPlugins, loadPlugins } from './load-plugins.js'
 import { type GuildOptions, type ResolvedGuildOptions, resolveGuildOptions } from './options.js'
@@ -16,7 +17,8 @@ import { kitEntries } from './wire.js'
 
 /**
  * Loads the plugins of a guild and starts them, what is required first. A plugin that cannot be used is left out and listed
- * in `failedPlugins()`; with `strict` it is an error. If a start fails, what had started is stopped again and the error is
+ * in `failedPlugins()`; with `strict` it is an error. A name in the configuration that means nothing, of a plugin or a section, is
+ * an error unless `strict` is false. If a start fails, what had started is stopped again and the error is
  * thrown.
  *
  * @example
@@ -31,8 +33,13 @@ export async function createGuild(options?: GuildOptions): Promise<StartedGuild>
   const { home, config } = whereabouts(resolved)
   const loaded = await loadPlugins(home, config.current, resolved.plugins)
   const usable = validated(loaded)
-  if (resolved.strict && usable.failures.length > 0) throw new PluginsFailedError(usable.failures)
-  const host = new Host(home, config, loaded, usable, resolved)
+  const { missing, kits, apparatuses, failures } = loaded
+  if (resolved.strict === undefined && missing.length > 0) throw new PluginsFailedError(missing)
+  if (resolved.strict === true && usable.failures.length > 0) throw new PluginsFailedError(usable.failures)
+  const ids = new Set([...kits, ...apparatuses, ...failures].map(({ id }) => id))
+  const ignored = resolved.strict === false ? [] : checkSections(config.path, config.current, ids)
+  const warnings = [...loaded.warnings, ...ignored]
+  const host = new Host(home, config, { ...loaded, warnings }, usable, resolved)
   await host.start()
   return host
 }

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { processWide } from '../../core/process/process-wide.js'
 import { NoGuildError } from './errors.js'
 import type { Guild } from './guild.js'
 
@@ -8,11 +9,8 @@ interface Place {
   readonly bound: AsyncLocalStorage<Guild>
 }
 
-/**
- * One place for the whole process, made when it is first needed. A plugin may bring its own copy of this package; its
- * `guild()` has to find the guild that another copy started.
- */
-const PLACE = Symbol.for('millrace.guild.current')
+/** A plugin may bring its own copy of this package; its `guild()` has to find the guild that another copy started. */
+const place = processWide('guild.current', (): Place => ({ running: [], bound: new AsyncLocalStorage<Guild>() }))
 
 /**
  * The guild of this async context: the one bound by `runWithGuild`, else of those that run in this process the one that was
@@ -48,10 +46,4 @@ export function clearGuild(): void {
 export function clearGuildIf(g: Guild): void {
   const here = place()
   here.running = here.running.filter((other) => other !== g)
-}
-
-function place(): Place {
-  const globals = globalThis as { [PLACE]?: Place }
-  globals[PLACE] ??= { running: [], bound: new AsyncLocalStorage<Guild>() }
-  return globals[PLACE]
 }

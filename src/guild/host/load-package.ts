@@ -1,3 +1,4 @@
+import { importModule } from '../../core/process/own-module.js'
 import { isObject } from '../../core/text/safe-read.js'
 import { isOwnDoor } from './plugin-id.js'
 import { resolvePackage } from './resolve-package.js'
@@ -6,6 +7,8 @@ import { resolvePackage } from './resolve-package.js'
 export type LoadedPackage =
   | { readonly kind: 'loaded'; readonly value: unknown }
   | { readonly kind: 'failed'; readonly reason: string }
+  /** There is no such package. */
+  | { readonly kind: 'missing'; readonly reason: string }
 
 /**
  * Imports a plugin package as seen from the guild's folder, and returns its default export. It never rejects: a package that
@@ -15,10 +18,10 @@ export async function loadPackage(packageName: string, home: string): Promise<Lo
   // Our own doors come from this very copy: another one would have its own idea of everything.
   const specifier = isOwnDoor(packageName) ? packageName : resolvePackage(packageName, home)
   if (specifier === undefined) {
-    return failed(`cannot be found from ${home}: install the package "${packageName}"`)
+    return { kind: 'missing', reason: `cannot be found from ${home}: install the package "${packageName}"` }
   }
   try {
-    const module: unknown = await import(specifier)
+    const module: unknown = await importModule(specifier)
     return { kind: 'loaded', value: defaultOf(module) }
   } catch (error) {
     return failed(`could not be imported: ${error instanceof Error ? error.message : String(error)}`)

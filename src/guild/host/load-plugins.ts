@@ -1,14 +1,17 @@
+import { didYouMean } from '../../core/text/did-you-mean.js'
 import { DuplicatePluginError } from './errors.js'
 import { type GuildConfig, HOST_CONFIG_KEYS } from './guild.js'
 import { loadPackage } from './load-package.js'
 import { type LoadedApparatus, type LoadedKit, type PluginFailure, type PluginSource, shapeOf } from './plugin.js'
-import { DEFAULT_OFFICIAL_SCOPES, packageNamed, pluginIdOf } from './plugin-id.js'
+import { BUILT_IN_IDS, DEFAULT_OFFICIAL_SCOPES, packageNamed, pluginIdOf } from './plugin-id.js'
 import { declaredDependencies } from './resolve-package.js'
 import type { Loaded } from './validate.js'
 
 /** What was loaded, with what people should know about it. */
 export interface LoadedPlugins extends Loaded {
   readonly warnings: readonly string[]
+  /** Those of the failures that are names of no package. */
+  readonly missing: readonly PluginFailure[]
 }
 
 /**
@@ -27,6 +30,7 @@ export async function loadPlugins(
   const failures: PluginFailure[] = []
   const warnings: string[] = []
   const packages = new Map<string, string>()
+  const missing = new Set<string>()
 
   for (const source of [...(config.plugins ?? []), ...inline]) {
     const named =
@@ -46,8 +50,10 @@ export async function loadPlugins(
       typeof source === 'string'
         ? await loadPackage(packageName, home)
         : ({ kind: 'loaded', value: source.plugin } as const)
-    if (loaded.kind === 'failed') {
-      fail(loaded.reason)
+    if (loaded.kind === 'missing') missing.add(id)
+    if (loaded.kind !== 'loaded') {
+      const hint = loaded.kind === 'missing' ? didYouMean(packageName, [...BUILT_IN_IDS, ...dependencies]) : ''
+      fail(`${loaded.reason}${hint}`)
       continue
     }
     const shape = shapeOf(loaded.value)
@@ -62,5 +68,6 @@ export async function loadPlugins(
     else apparatuses.push(Object.freeze({ id, packageName, apparatus: shape.apparatus }))
   }
   // A name that failed once and was loaded under another package is there after all.
-  return { kits, apparatuses, failures: failures.filter(({ id }) => !packages.has(id)), warnings }
+  const left = failures.filter(({ id }) => !packages.has(id))
+  return { kits, apparatuses, failures: left, missing: left.filter(({ id }) => missing.has(id)), warnings }
 }

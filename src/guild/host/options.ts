@@ -12,7 +12,10 @@ export interface GuildOptions {
   readonly config?: GuildConfig
   /** Plugins besides those of the configuration, loaded after them. */
   readonly plugins?: readonly PluginSource[]
-  /** Whether a plugin that cannot be used fails the start. Default: `false`, it is left out and listed. */
+  /**
+   * Whether a plugin that cannot be used fails the start. Default: only names that mean nothing do, of plugins and of sections of the
+   * configuration; what cannot be used otherwise is left out and listed in `failedPlugins()`. `false`: nothing does.
+   */
   readonly strict?: boolean
   /** Time for every plugin: a `Clock`, or a function that returns epoch ms. Default: the machine's. */
   readonly clock?: Clock | (() => number)
@@ -25,7 +28,7 @@ export interface ResolvedGuildOptions {
   readonly root: string | undefined
   readonly config: GuildConfig | undefined
   readonly plugins: readonly PluginSource[]
-  readonly strict: boolean
+  readonly strict: boolean | undefined
   readonly clock: Clock
   readonly random: Random
 }
@@ -41,7 +44,7 @@ export function resolveGuildOptions(options: GuildOptions | undefined): Resolved
     root: given.root === undefined ? undefined : stringOption('createGuild().root', given.root),
     config: given.config,
     plugins: [...plugins],
-    strict: booleanOption('createGuild().strict', given.strict, false),
+    strict: given.strict === undefined ? undefined : booleanOption('createGuild().strict', given.strict),
     clock: given.clock === undefined ? systemClock : clockFrom(given.clock),
     random: functionOption<Random>('createGuild().random', given.random, Math.random),
   })

@@ -6,7 +6,7 @@ const BUILT_IN_PREFIX = `${OWN_PACKAGE}/guild/`
 export const DEFAULT_OFFICIAL_SCOPES: readonly string[] = ['@millrace']
 
 /** Plugins that come with the package, by their ids. The host knows their names only, and imports none of them. */
-const BUILT_IN_IDS: readonly string[] = ['stacks', 'clerk', 'fabricator', 'spider', 'clockworks-retry']
+export const BUILT_IN_IDS: readonly string[] = ['stacks', 'clerk', 'fabricator', 'spider', 'clockworks-retry']
 
 /** Whether the name is a door of this very package. */
 export function isOwnDoor(packageName: string): boolean {

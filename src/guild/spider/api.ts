@@ -45,6 +45,8 @@ export type CrawlResult =
       readonly outcome: 'completed' | 'stuck' | 'failed' | 'cancelled'
     }
   | { readonly action: 'writ-unstuck'; readonly writId: string }
+  /** Its deadline has passed: it has failed, and its rig was ended. */
+  | { readonly action: 'writ-expired'; readonly writId: string }
 
 /** Which rigs. */
 export interface RigListing {

@@ -1,7 +1,9 @@
 import { hostname } from 'node:os'
 import { newToken } from '../../core/ids.js'
 import { integerOption, optionsObject, stringOption } from '../../core/options.js'
+import { errorMessage } from '../../core/text/error-text.js'
 import type { ClerkApi } from '../clerk/api.js'
+import type { ClerkConfig } from '../clerk/apparatus.js'
 import type { LinkDoc, WritDoc } from '../clerk/writs/writ.js'
 import { writIds } from '../clerk/writs/writ-ids.js'
 import { resolveEngineRetry } from '../fabricator/engine-retry.js'
@@ -12,14 +14,17 @@ import type { StacksApi } from '../stacks/api.js'
 import type { CrawlResult, RigListing, SpiderApi } from './api.js'
 import { resolveSpiderConfig, type SpiderConfig } from './config.js'
 import { SPIDER_BOOKS, type SpiderContext, type SpiderWarning, spiderContext } from './context.js'
+import { cancelledText, cancelNewest } from './dispatch/cancel-rigs.js'
 import { linkWatcher, updateDispatch, writWatcher } from './dispatch/dispatch-queue.js'
-import { newestRig, writFollowsRig } from './dispatch/writ-follows-rig.js'
+import { completeWithRig, hasOwnWork } from './dispatch/families.js'
+import { writFollowsRig } from './dispatch/writ-follows-rig.js'
 import { BlockTypes, builtInBlockTypes } from './engines/block-types.js'
 import { crawl, stopRuns } from './engines/crawl.js'
 import type { SessionDoc } from './engines/sessions.js'
 import { endedRigWatcher, sessionWatcher } from './engines/sessions.js'
 import { NotBlockedError, RigNotFoundError, SpiderConfigError } from './errors.js'
 import { cancelRig } from './rigs/end-rig.js'
+import { newestRig } from './rigs/newest-rig.js'
 import type { EngineInstance, EngineRow, RigDoc, RigRow } from './rigs/rig.js'
 import { enginesOf, RigTransaction } from './rigs/rig-transaction.js'
 import { readTemplates } from './rigs/templates.js'
@@ -49,7 +54,8 @@ export function createSpider(options: SpiderOptions = {}): Apparatus {
     },
     start(ctx) {
       const g = guild()
-      const config = resolveSpiderConfig(g.config<SpiderConfig>('spider'))
+      const isStrict = g.config<ClerkConfig>('clerk').strictCompletion === true
+      const config = { ...resolveSpiderConfig(g.config<SpiderConfig>('spider')), isStrict }
       const stacks = g.apparatus<StacksApi>('stacks')
       const clerk = g.apparatus<ClerkApi>('clerk')
       const fabricator = g.apparatus<FabricatorApi>('fabricator')
@@ -88,7 +94,15 @@ export function createSpider(options: SpiderOptions = {}): Apparatus {
         warn,
       })
       const runner = new SpiderWorkRunner(context)
-      stacks.watch<WritDoc>('clerk', 'writs', writWatcher(context))
+      clerk.holdParents((parent) => hasOwnWork(context, parent))
+      stacks.watch<WritDoc>(
+        'clerk',
+        'writs',
+        writWatcher(context, {
+          endRigOf: ({ id }) => cancelNewest(context, id, cancelledText(id)),
+          completeParent: async (id) => void (await completeWithRig(context, id)),
+        }),
+      )
       stacks.watch<LinkDoc>('clerk', 'links', linkWatcher(context))
       stacks.watch<RigRow>('spider', 'rigs', writFollowsRig(context))
       stacks.watch<SessionDoc>(config.sessions.ownerId, config.sessions.book, sessionWatcher(context))
@@ -183,13 +197,19 @@ function instance({ rigId: _, engineId: id, place, slot, isSessionOver, item, ..
 }
 
 /** Spider moves a writ to each of these phases, so its type must have them. */
-function checkMappedTypes({ clerk, templates }: SpiderContext): void {
-  for (const { writType } of templates.mappings.values()) {
+function checkMappedTypes({ clerk, templates, warn }: SpiderContext): void {
+  for (const { writType, pluginId } of templates.mappings.values()) {
     let phases: readonly string[]
     try {
       phases = clerk.getWritTypeConfig(writType).states.map(({ name }) => name)
-    } catch {
-      // A type that is not registered has no writs.
+    } catch (error) {
+      // What a kit maps is left alone: the plugin with that type may not be wanted here.
+      if (pluginId === null)
+        throw new SpiderConfigError(`guild.json.spider.rigTemplateMappings: ${errorMessage(error)}`, { writType })
+      warn({
+        code: 'TEMPLATE',
+        message: `"${pluginId}" maps a template to a writ type that is not there. ${errorMessage(error)}`,
+      })
       continue
     }
     const missing = ['open', 'stuck', 'completed', 'failed', 'cancelled'].filter((phase) => !phases.includes(phase))

@@ -12,6 +12,11 @@ export interface SpiderConfig {
   readonly variables?: Readonly<Record<string, unknown>>
   /** How many engines run at the same time, over all processes of the guild. Default: 3. */
   readonly maxConcurrentEngines?: number
+  /**
+   * How many of these may be engines that launch sessions, which hold their places for as long as the sessions take. Default: as many
+   * as `maxConcurrentEngines`.
+   */
+  readonly maxConcurrentSessions?: number
   /** How many of one rig. Default: 1. */
   readonly maxConcurrentEnginesPerRig?: number
   /** How large grafts may make a rig. Default: 50. */
@@ -33,6 +38,7 @@ const NAMES = [
   'rigTemplateMappings',
   'variables',
   'maxConcurrentEngines',
+  'maxConcurrentSessions',
   'maxConcurrentEnginesPerRig',
   'maxEnginesPerRig',
   'pollIntervalMs',
@@ -63,11 +69,13 @@ export function resolveSpiderConfig(given: SpiderConfig): ResolvedSpiderConfig {
     throw new OptionTypeError(path('sessions'), 'an object { ownerId, book }', sessions)
   const whole = (name: (typeof NAMES)[number], min: number, fallback: number) =>
     integerOption(path(name), config[name], { min, default: fallback })
+  const maxConcurrentEngines = whole('maxConcurrentEngines', 1, 3)
   return Object.freeze({
     rigTemplates: record('rigTemplates', config.rigTemplates),
     rigTemplateMappings: record('rigTemplateMappings', config.rigTemplateMappings),
     variables: record('variables', config.variables),
-    maxConcurrentEngines: whole('maxConcurrentEngines', 1, 3),
+    maxConcurrentEngines,
+    maxConcurrentSessions: whole('maxConcurrentSessions', 1, maxConcurrentEngines),
     maxConcurrentEnginesPerRig: whole('maxConcurrentEnginesPerRig', 1, 1),
     maxEnginesPerRig: whole('maxEnginesPerRig', 1, 50),
     pollIntervalMs: whole('pollIntervalMs', 10, 5000),

@@ -10,6 +10,7 @@ import type { ResolvedSpiderConfig } from './config.js'
 import type { BlockTypes } from './engines/block-types.js'
 import type { SessionDoc } from './engines/sessions.js'
 import type {
+  DeadlineRow,
   DispatchRow,
   EngineRow,
   GateRow,
@@ -28,7 +29,8 @@ export const SPIDER_BOOKS: Readonly<Record<string, BookSchema>> = {
   },
   engines: { indexes: [['rigId', 'place']] },
   queue: { indexes: [['kind', 'at'], ['kind', 'dueAt'], 'rigId', 'sessionId'] },
-  dispatch: { indexes: [['state', 'at'], 'isOpen'] },
+  dispatch: { indexes: [['state', 'at'], ['state', 'dueAt'], 'isOpen'] },
+  deadlines: { indexes: ['dueAt'] },
   waits: { indexes: [['blockerId', 'at'], 'writId'] },
   gates: { indexes: [['state', 'at']] },
   slots: { indexes: [] },
@@ -37,7 +39,15 @@ export const SPIDER_BOOKS: Readonly<Record<string, BookSchema>> = {
 
 /** What went wrong where no call was left to reject. */
 export interface SpiderWarning {
-  readonly code: 'RESULT_DISCARDED' | 'BLOCK_CHECK_FAILED' | 'SESSION_CANCEL_FAILED' | 'TEMPLATE' | 'STEP_FAILED'
+  readonly code:
+    | 'CANCEL_FAILED'
+    | 'DEADLINE_FAILED'
+    | 'RESULT_DISCARDED'
+    | 'SETTLE_FAILED'
+    | 'BLOCK_CHECK_FAILED'
+    | 'SESSION_CANCEL_FAILED'
+    | 'TEMPLATE'
+    | 'STEP_FAILED'
   readonly message: string
   readonly error?: unknown
 }
@@ -46,7 +56,10 @@ export interface SpiderContextOptions {
   readonly stacks: StacksApi
   readonly clerk: ClerkApi
   readonly fabricator: FabricatorApi
-  readonly config: ResolvedSpiderConfig
+  readonly config: ResolvedSpiderConfig & {
+    /** Whether the Clerk refuses to complete a writ while something below it is open. */
+    readonly isStrict: boolean
+  }
   readonly templates: Templates
   readonly blockTypes: BlockTypes
   readonly clock: Clock
@@ -73,6 +86,7 @@ const booksOf = (stacks: StacksApi, { sessions }: ResolvedSpiderConfig) => ({
   engines: stacks.book<EngineRow>('spider', 'engines'),
   queue: stacks.book<QueueRow>('spider', 'queue'),
   dispatch: stacks.book<DispatchRow>('spider', 'dispatch'),
+  deadlines: stacks.book<DeadlineRow>('spider', 'deadlines'),
   waits: stacks.book<WaitRow>('spider', 'waits'),
   gates: stacks.book<GateRow>('spider', 'gates'),
   slots: stacks.book<SlotRow>('spider', 'slots'),
@@ -100,6 +114,10 @@ export interface SpiderContext extends SpiderContextOptions, ReturnType<typeof b
   /** One of the candidates that a query of at most `width` found. */
   pick<T>(candidates: readonly T[]): T | undefined
   design(id: string): EngineDesign | undefined
+  /** Whether engines of this design may take only some of the places, because they launch sessions. */
+  isLimited(designId: string): boolean
+  /** Whether writs of this type get rigs: those that have a template. */
+  mayHaveRig(type: string): boolean
   /** How a design is retried inside its rig. */
   retryOf(designId: string): ResolvedEngineRetry
 }
@@ -121,6 +139,12 @@ export function spiderContext(options: SpiderContextOptions): SpiderContext {
     change: (fn) => stacks.transaction(fn),
     pick: (candidates) => candidates[candidates.length < 2 ? 0 : Math.floor(random() * candidates.length)],
     design,
+    isLimited(designId) {
+      if (config.maxConcurrentSessions >= config.maxConcurrentEngines) return false
+      const found = design(designId)
+      return found?.launchesSessions ?? found?.collect !== undefined
+    },
+    mayHaveRig: (type) => options.templates.mappings.has(type),
     retryOf(designId) {
       const known = retries.get(designId)
       if (known !== undefined) return known

@@ -7,6 +7,18 @@ export class SpiderConfigError extends MillraceError {
   }
 }
 
+/** A run took longer than its design allows: the reason of its signal, and what it failed with. A new attempt may succeed. */
+export class EngineTimeoutError extends MillraceError {
+  constructor(designId: string, timeoutMs: number) {
+    super(
+      'RUN_TIMEOUT',
+      `The engine took longer than the timeoutMs of its design "${designId}" (${timeoutMs} ms). Pass ctx.signal to what it waits ` +
+        'for, or raise timeoutMs.',
+      { facts: { designId, timeoutMs } },
+    )
+  }
+}
+
 /** There is no such rig. */
 export class RigNotFoundError extends MillraceError {
   constructor(rigId: string) {

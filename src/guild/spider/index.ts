@@ -19,7 +19,7 @@ export type { SpiderWarning } from './context.js'
 export type { SpiderWritStatus } from './dispatch/writ-status.js'
 export type { BlockCheck, BlockType, BlockTypeInfo } from './engines/block-types.js'
 export type { SessionCanceller, SessionDoc } from './engines/sessions.js'
-export { NotBlockedError, RigNotFoundError, SpiderConfigError } from './errors.js'
+export { EngineTimeoutError, NotBlockedError, RigNotFoundError, SpiderConfigError } from './errors.js'
 export type { CompiledGiven, CompiledGivens, CompiledWhen, Expression } from './rigs/expression.js'
 export type {
   EngineAttempt,

@@ -3,6 +3,7 @@ import type { WatcherState } from './backend.js'
 import type { BookSchema } from './documents/names.js'
 import type { BookEntry } from './documents/value.js'
 import type { BookQuery, ListOptions, Where } from './query/query.js'
+import type { DeadEvent, DeadEventListing } from './watch/dead-events.js'
 import type { ChangeHandler, WatchOptions } from './watch/events.js'
 
 /** A revision of a document: opaque, never used twice. */
@@ -70,14 +71,22 @@ export interface StacksApi {
    * superfluous, and one may be missed, so poll now and then as well. The returned function ends it.
    */
   onChangeElsewhere(callback: () => void): () => void
+  /** How many watchers of this process run inside the transactions that write to that book. */
+  watched(ownerId: string, book: string): number
 }
 
 /** What went wrong after a commit, where no call was left to reject. */
 export interface StacksWarning {
-  readonly code: 'PHASE2_FAILED' | 'DELIVERY_FAILED' | 'WATCHERS_DIFFER'
+  readonly code: 'PHASE2_FAILED' | 'WATCHER_FAILED' | 'EVENT_DEAD_LETTERED' | 'DELIVERY_FAILED' | 'WATCHERS_DIFFER'
   readonly message: string
   readonly error: unknown
   readonly watcher?: string
+}
+
+/** A durable watcher, and what became of its events. */
+export interface WatcherReport extends WatcherState {
+  /** How many events it could not handle: `deadEvents()` lists them. */
+  readonly dead: number
 }
 
 /** Options of `openStacks`, beside the backend. */
@@ -90,7 +99,7 @@ export interface StacksOptions {
   readonly maxDocumentBytes?: number
   /** What to do when a process with other phase-1 watchers writes to the same store. Default `'refuse'`. */
   readonly differentWatchers?: 'refuse' | 'allow'
-  /** Called with phase-2 handlers that threw, and deliveries that failed. Default: `process.emitWarning`. */
+  /** Called with what failed after a commit: handlers of phase 2 and of durable watchers, and deliveries. Default: `process.emitWarning`. */
   readonly onWarning?: (warning: StacksWarning) => void
 }
 
@@ -107,10 +116,17 @@ export interface Stacks extends StacksApi {
    * events are kept for the next start, or for another process.
    */
   rest(): Promise<void>
-  /** The durable watchers of the store, and how far behind each is. */
-  watchers(): Promise<WatcherState[]>
+  /** The durable watchers of the store, how far behind each is, and how many of its events are dead. */
+  watchers(): Promise<WatcherReport[]>
   /** Forgets a durable watcher that no program has any more, with the events kept for it. */
   forgetWatcher(name: string): Promise<void>
+  /** Events that durable watchers could not handle, in commit order. */
+  deadEvents(listing?: DeadEventListing): Promise<DeadEvent[]>
+  /**
+   * Calls the handler of a dead event's watcher again, in this process, and forgets the event when it has been handled. Rejects
+   * with what the handler throws; then the event stays.
+   */
+  redeliver(id: string): Promise<void>
   /** Waits for transactions and handlers on their way, then closes the backend. */
   close(): Promise<void>
 }

@@ -33,6 +33,8 @@ export interface StacksConfig {
   readonly autoMigrate?: boolean
   /** How long a process keeps a durable watcher without renewing, after a crash. Default 10 000. */
   readonly watcherLeaseMs?: number
+  /** What to do beside a process with other watchers inside its transactions: not to start, or to warn. Default: `refuse`. */
+  readonly differentWatchers?: 'refuse' | 'allow'
 }
 
 /** What `createStacks` takes: a backend of your own instead of the one that `guild.json` names, and what its store reports to. */
@@ -52,8 +54,19 @@ export function createStacks(given: StacksApparatusOptions = {}): Apparatus {
       const { home } = guild()
       const config = checkedConfig(guild().config<StacksConfig>('stacks'))
       const { backend = backendOf(config, ctx.clock), ...options } = given
-      const lease = config.watcherLeaseMs === undefined ? {} : { watcherLeaseMs: config.watcherLeaseMs }
-      const opened = await openStacks({ ...lease, ...options, backend, home, clock: ctx.clock, random: ctx.random })
+      const { watcherLeaseMs, differentWatchers } = config
+      const configured = {
+        ...(watcherLeaseMs === undefined ? {} : { watcherLeaseMs }),
+        ...(differentWatchers === undefined ? {} : { differentWatchers }),
+      }
+      const opened = await openStacks({
+        ...configured,
+        ...options,
+        backend,
+        home,
+        clock: ctx.clock,
+        random: ctx.random,
+      })
       try {
         if (config.autoMigrate !== false)
           for (const { pluginId, packageName, value } of ctx.kits('books'))
@@ -77,16 +90,26 @@ export function createStacks(given: StacksApparatusOptions = {}): Apparatus {
   }
 }
 
-function checkedConfig(given: StacksConfig): StacksConfig {
-  const names = ['backend', 'file', 'cacheMiB', 'connectionString', 'schema', 'autoMigrate', 'watcherLeaseMs'] as const
+export function checkedConfig(given: StacksConfig): StacksConfig {
+  const names = [
+    'backend',
+    'file',
+    'cacheMiB',
+    'connectionString',
+    'schema',
+    'autoMigrate',
+    'watcherLeaseMs',
+    'differentWatchers',
+  ] as const
   const config = optionsObject('guild.json stacks', given, names)
   oneOfOption('stacks.backend', config.backend, ['sqlite', 'postgres', 'memory'], 'sqlite')
   booleanOption('stacks.autoMigrate', config.autoMigrate, true)
   integerOption('stacks.watcherLeaseMs', config.watcherLeaseMs, { min: 100, default: 10_000 })
+  oneOfOption('stacks.differentWatchers', config.differentWatchers, ['refuse', 'allow'], 'refuse')
   return config
 }
 
-function backendOf(config: StacksConfig, clock: Clock): StacksBackend {
+export function backendOf(config: StacksConfig, clock: Clock): StacksBackend {
   const { backend = 'sqlite', file, cacheMiB, connectionString, schema, autoMigrate = true } = config
   switch (backend) {
     case 'memory':

@@ -100,7 +100,7 @@ export interface Writers {
   leave(instance: string): Promise<void>
 }
 
-/** Where documents are kept. The contract that `describeStacks` of `millrace/testing` holds it to. */
+/** Where documents are kept. */
 export interface StacksBackend {
   readonly name: string
   /** One writer at a time: a transaction holds the whole store until it ends. */

@@ -117,6 +117,20 @@ export function isConflict(error: unknown): boolean {
   return error instanceof Error && error.cause instanceof RetryableTransactionError
 }
 
+const REFUSALS = [
+  StacksValueError,
+  StacksNameError,
+  StacksQueryError,
+  UnknownBookError,
+  DocumentNotFoundError,
+  StaleWriteError,
+]
+
+/** The store refused what it was asked for, and the transaction is as it was. After any other error its state is not known. */
+export function isRefusal(error: unknown): boolean {
+  return REFUSALS.some((refusal) => error instanceof refusal)
+}
+
 /** Phase-1 handlers wrote, and triggered handlers that wrote, more than 16 levels deep. */
 export class CascadeDepthError extends MillraceError {
   constructor(limit: number, ownerId: string, book: string) {
@@ -164,6 +178,30 @@ export class WatcherTakenError extends MillraceError {
   }
 }
 
+/** A dead event that is not there, or was too large to be kept whole. */
+export class DeadEventNotFoundError extends MillraceError {
+  constructor(id: string, isThere: boolean) {
+    super(
+      'DEAD_EVENT_NOT_FOUND',
+      isThere
+        ? `The event of ${describeValue(id)} was too large to be kept, so it cannot be delivered again. Do by hand what its watcher would have done.`
+        : `There is no dead event ${describeValue(id)}. deadEvents() lists them.`,
+      { facts: { id } },
+    )
+  }
+}
+
+/** A dead event whose watcher this process does not have. */
+export class NoHandlerError extends MillraceError {
+  constructor(watcher: string) {
+    super(
+      'NO_HANDLER',
+      `This process has no durable watcher "${watcher}". Deliver its dead events again in a process that registers it.`,
+      { facts: { watcher } },
+    )
+  }
+}
+
 /** A call that would wait for the very transaction or handler that makes it. */
 export class InsideTransactionError extends MillraceError {
   constructor(call: string, where: 'transaction' | 'handler') {
@@ -194,7 +232,7 @@ export class WatcherMismatchError extends MillraceError {
       'WATCHER_MISMATCH',
       `Another process writes to this store with other phase-1 watchers (here: ${mine || 'none'}; there: ${theirs || 'none'}). ` +
         'Load the same plugins everywhere, wait until the others have stopped, or allow it with ' +
-        "differentWatchers: 'allow'.",
+        "differentWatchers: 'allow' (under `stacks` in guild.json). A process that only posts writs needs none of them: use guildClient().",
       { facts: { mine, theirs } },
     )
   }

@@ -13,6 +13,7 @@ export type {
   StacksWarning,
   TransactionContext,
   TransactionOptions,
+  WatcherReport,
 } from './api.js'
 export { createStacks, type StacksApparatusOptions, type StacksConfig } from './apparatus.js'
 export type {
@@ -30,9 +31,11 @@ export type { BookRef, BookSchema, FieldPath, IndexFields } from './documents/na
 export { type BookEntry, type Doc, type Json, storableText } from './documents/value.js'
 export {
   CascadeDepthError,
+  DeadEventNotFoundError,
   DetachedDeadlockError,
   DocumentNotFoundError,
   InsideTransactionError,
+  NoHandlerError,
   ReadOnlyTransactionError,
   ReentryDepthError,
   RetryableTransactionError,
@@ -57,6 +60,7 @@ export type { Filter, InternalQuery, SortKey, Test } from './query/filter.js'
 export type { BookQuery, Clause, Condition, ListOptions, Order, Scalar, Where } from './query/query.js'
 export { type SqliteStacksOptions, sqliteStacks } from './sqlite/backend.js'
 export { openStacks } from './stacks.js'
+export type { DeadEvent, DeadEventListing } from './watch/dead-events.js'
 export type { ChangeEvent, ChangeHandler, CreateEvent, DeleteEvent, UpdateEvent, WatchOptions } from './watch/events.js'
 
 /** The plugin. The host reads `apparatus` once for each guild, so every guild has its own store. */

@@ -2,8 +2,16 @@ import { callObserver } from '../../core/call-observer.js'
 import { MillraceError } from '../../core/error.js'
 import { newId } from '../../core/ids.js'
 import { booleanOption, functionOption, integerOption, optionsObject } from '../../core/options.js'
-import type { Book, ReadOnlyBook, Stacks, StacksWarning, TransactionContext, TransactionOptions } from './api.js'
-import type { BackendReads, BackendTx, WatcherState } from './backend.js'
+import type {
+  Book,
+  ReadOnlyBook,
+  Stacks,
+  StacksWarning,
+  TransactionContext,
+  TransactionOptions,
+  WatcherReport,
+} from './api.js'
+import type { BackendReads, BackendTx } from './backend.js'
 import { applyWrite } from './documents/apply-write.js'
 import { type BookHost, readHandle, type Write, writeHandle } from './documents/books.js'
 import { type BookRef, type BookSchema, bookRef, indexesOf, watcherName } from './documents/names.js'
@@ -11,9 +19,11 @@ import { type BookEntry, type Doc, privateCopy } from './documents/value.js'
 import { CascadeDepthError, ReadOnlyTransactionError } from './errors.js'
 import { type OpenStacksOptions, type ResolvedStacksOptions, resolveStacksOptions } from './open-options.js'
 import { changeEvent } from './transaction/coalesce.js'
-import type { Scope } from './transaction/scope.js'
+import { outside, type Scope } from './transaction/scope.js'
 import { Frame, type Transaction } from './transaction/transaction.js'
 import { Transactions } from './transaction/transactions.js'
+import { markVeto } from './transaction/veto.js'
+import { DEAD_EVENTS, type DeadEvent, type DeadEventListing, DeadEvents } from './watch/dead-events.js'
 import { DurableDeliveries } from './watch/durable-deliveries.js'
 import type { ChangeEvent, ChangeHandler, WatchOptions } from './watch/events.js'
 import { PostCommit } from './watch/post-commit.js'
@@ -47,6 +57,7 @@ class StacksEngine implements Stacks {
   readonly #watchers = new Watchers()
   readonly #transactions: Transactions
   readonly #deliveries: DurableDeliveries
+  readonly #deadEvents: DeadEvents
   readonly #registration: WriterRegistration
   readonly #ambient: BookHost
   /** Durable watchers being registered; no write may come before. */
@@ -61,7 +72,21 @@ class StacksEngine implements Stacks {
     const warn = (warning: StacksWarning): void => callObserver(() => onWarning(warning))
     const runIn = <T>(scope: Scope, run: () => T): T => this.#transactions.runIn(scope, run)
     const postCommit = new PostCommit({ watchers: this.#watchers, runIn, warn })
-    this.#deliveries = new DurableDeliveries({ outbox: backend.outbox, holder: instance, clock, leaseMs, runIn, warn })
+    this.#deadEvents = new DeadEvents({
+      backend,
+      clock,
+      book: () => this.book<DeadEvent>(DEAD_EVENTS.ownerId, DEAD_EVENTS.book),
+      handlerOf: (name) => this.#watchers.durable.find((watcher) => watcher.name === name),
+    })
+    this.#deliveries = new DurableDeliveries({
+      outbox: backend.outbox,
+      holder: instance,
+      clock,
+      leaseMs,
+      runIn,
+      warn,
+      deadLetter: (...dead) => this.#deadEvents.add(...dead),
+    })
     this.#registration = new WriterRegistration({
       writers: backend.writers,
       instance,
@@ -99,6 +124,10 @@ class StacksEngine implements Stacks {
     this.#registering = this.#registering.then(() => outbox.register(durable.name, ref))
     // The next write, or seal(), rejects with the reason.
     this.#registering.catch(() => undefined)
+  }
+
+  watched(ownerId: string, book: string): number {
+    return this.#watchers.phase1(bookRef(ownerId, book)).length
   }
 
   async declare(ownerId: string, books: Readonly<Record<string, BookSchema>>): Promise<void> {
@@ -157,8 +186,22 @@ class StacksEngine implements Stacks {
     await this.#deliveries.begin(this.#watchers.durable)
   }
 
-  watchers(): Promise<WatcherState[]> {
-    return this.#options.backend.outbox.list()
+  async watchers(): Promise<WatcherReport[]> {
+    const states = await this.#options.backend.outbox.list()
+    const dead = await this.#deadEvents.counts(states.map(({ name }) => name))
+    return states.map((state, at) => ({ ...state, dead: dead[at] ?? 0 }))
+  }
+
+  async deadEvents(listing?: DeadEventListing): Promise<DeadEvent[]> {
+    return this.#deadEvents.list(listing)
+  }
+
+  async redeliver(id: string): Promise<void> {
+    this.#transactions.checkOutside('redeliver()')
+    await this.#deadEvents.redeliver(id, async ({ handler }, event) => {
+      // As when it is delivered: on its own, not as a part of what the caller does.
+      await this.#transactions.runIn(outside(), async () => handler(privateCopy(event)))
+    })
   }
 
   async forgetWatcher(name: string): Promise<void> {
@@ -262,6 +305,7 @@ class StacksEngine implements Stacks {
         if (transaction.doomed !== undefined) throw transaction.doomed
       } catch (error) {
         transaction.doom(error)
+        if (!transaction.isBroken) markVeto(error)
         await inner.close()
         throw error
       }

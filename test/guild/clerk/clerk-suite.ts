@@ -241,6 +241,52 @@ export function describeClerk(kind: GroundKind): void {
         expect((await clerk.show(good.id)).phase).toBe('completed')
       })
 
+      it('posted together are there before the first of them can complete their parent', async () => {
+        const { clerk } = await start()
+        const parent = await clerk.post({
+          title: 'parent',
+          body: '',
+          codex: 'mill',
+          children: [
+            { title: 'quick', body: '' },
+            { title: 'second', body: '', codex: 'barn', children: [{ title: 'below', body: '', draft: true }] },
+          ],
+        })
+        const [second, quick] = await clerk.list({ parentId: parent.id })
+        expect([quick, second]).toMatchObject([
+          { title: 'quick', phase: 'open', codex: 'mill' },
+          { title: 'second', phase: 'open', codex: 'barn' },
+        ])
+        expect(await clerk.list({ parentId: second?.id ?? '' })).toMatchObject([
+          { title: 'below', phase: 'new', codex: 'barn' },
+        ])
+        await clerk.transition(quick?.id ?? '', 'completed')
+        expect((await clerk.show(parent.id)).phase).toBe('open')
+        // All of it, or nothing.
+        const count = await clerk.count()
+        const bad = { title: 'bad', body: '', type: 'mandat' }
+        await expect(clerk.post({ title: 'p', body: '', children: [bad] })).rejects.toThrow('did you mean "mandate"?')
+        const children = [{ title: 'c', body: '', parentId: parent.id } as never]
+        await expect(clerk.post({ title: 'p', body: '', children })).rejects.toThrow('post().children[0].parentId')
+        await expect(clerk.post({ title: 'p', body: '', children: {} as never })).rejects.toThrow('a list of writs')
+        expect(await clerk.count()).toBe(count)
+      })
+
+      it('have open children until the last has ended, of whatever type', async () => {
+        const { clerk } = await start()
+        const parent = await post(clerk, 'parent')
+        expect(await clerk.hasOpenChildren(parent.id)).toBe(false)
+        const children = [
+          await post(clerk, 'one', { parentId: parent.id }),
+          await post(clerk, 'draft', { parentId: parent.id, draft: true }),
+        ]
+        for (const { id } of children) {
+          expect(await clerk.hasOpenChildren(parent.id)).toBe(true)
+          await clerk.transition(id, 'cancelled')
+        }
+        expect(await clerk.hasOpenChildren(parent.id)).toBe(false)
+      })
+
       // 27
       it('cancelling the root cancels what has not ended, three levels down, in one transaction', async () => {
         const seen: ChangeEvent<WritDoc>[] = []

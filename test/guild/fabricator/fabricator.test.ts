@@ -84,6 +84,7 @@ describe('the catalogue of engine designs', () => {
 describe('the retry of a design', () => {
   it('has the defaults: none at all, or 30 s doubling to 10 min', () => {
     expect(resolveEngineRetry(undefined)).toMatchObject({ maxAttempts: 0 })
+    expect(resolveEngineRetry({ retries: 3 })).toEqual(resolveEngineRetry({ maxAttempts: 3 }))
     expect(resolveEngineRetry({ maxAttempts: 3 })).toEqual({
       maxAttempts: 3,
       backoff: { initialMs: 30_000, maxMs: 600_000, factor: 2 },
@@ -91,13 +92,14 @@ describe('the retry of a design', () => {
   })
 
   it.each([
-    [{}, /maxAttempts is required/],
+    [{}, /retries is required/],
+    [{ retries: -1 }, /retries must be/],
     [{ maxAttempts: 1.5 }, /maxAttempts must be an integer/],
     [{ maxAttempts: 1, backoff: { initialMs: 10, maxMs: 5 } }, /maxMs must be at least initialMs \(10\)/],
     [{ maxAttempts: 1, backoff: { initialMs: 700_000 } }, /maxMs must be at least initialMs/],
     [{ maxAttempts: 1, backoff: { factor: 1 } }, /factor must be a finite number > 1/],
     [{ maxAttempts: 1, backoff: { factor: Infinity } }, /factor must be/],
-    [{ maxAttempts: 1, retries: 2 }, /"retries" is not an option/],
+    [{ maxAttempts: 1, retries: 2 }, /maxAttempts must be left out: retries means the same/],
   ])('%j is refused', (retry, message) => {
     expect(() => resolveEngineRetry(retry as EngineRetry)).toThrow(message)
   })

@@ -94,7 +94,7 @@ describe('plugins of guild.json', () => {
       { 'index.js': `export default { kit: { requires: 'a' } }` },
     )
 
-    await during({ root: home, plugins: [part('a', [], { requires: ['broken'] })] }, (g) => {
+    await during({ root: home, plugins: [part('a', [], { requires: ['broken'] })], strict: false }, (g) => {
       expect(g.failedPlugins()).toEqual([
         { id: 'absent', reason: `cannot be found from ${home}: install the package "absent"` },
         { id: 'broken', reason: 'could not be imported: cracked' },
@@ -151,10 +151,41 @@ describe('createGuild() given something else', () => {
   })
 })
 
+describe('names in the configuration that mean nothing', () => {
+  it('fail the start, of a plugin with the one that was probably meant', async () => {
+    file('guild.json', { plugins: ['stacks', 'spidr'] })
+    await expect(createGuild({ root: home })).rejects.toMatchObject({
+      code: 'PLUGINS_FAILED',
+      message: expect.stringMatching(/"spidr" cannot be found from .* \(did you mean "spider"\?\)/),
+    })
+  })
+
+  it('fail the start, of a section with the one that was probably meant', async () => {
+    file('guild.json', { plugins: [], spyder: { maxConcurrentEngines: 5 } })
+    await expect(createGuild({ root: home, plugins: [kit('k', {})] })).rejects.toMatchObject({
+      code: 'BAD_GUILD_CONFIG',
+      message: expect.stringMatching(/guild\.json: "spyder" is .* \(did you mean "spider"\?\), so nothing reads/),
+    })
+    await expect(createGuild({ config: { plugin: ['stacks'] } })).rejects.toThrow('did you mean "plugins"?')
+  })
+
+  it('are a warning where they are of a built-in plugin that is not listed', async () => {
+    await during({ config: { spider: {} }, plugins: [kit('k', {})] }, (g) =>
+      expect(g.startupWarnings()).toEqual([expect.stringContaining('"spider" is configured and not loaded')]),
+    )
+  })
+
+  it('are ignored on request', async () => {
+    await during({ config: { plugins: ['spidr'], spyder: {} }, strict: false }, (g) =>
+      expect(g.failedPlugins()).toMatchObject([{ id: 'spidr' }]),
+    )
+  })
+})
+
 describe('configuration', () => {
   it('is what guild.json has under the id, or empty', async () => {
     file('guild.json', { name: 'mill', a: { depth: 3 } })
-    await during({ root: home }, (g) => {
+    await during({ root: home, strict: false }, (g) => {
       expect(g.config('a')).toEqual({ depth: 3 })
       expect(g.config('b')).toEqual({})
       expect(g.guildConfig()).toEqual({ name: 'mill', a: { depth: 3 } })
@@ -165,7 +196,7 @@ describe('configuration', () => {
   it('is written to memory and, in one step, to disk, and leaves no other file', async () => {
     file('real/guild.json', { a: 1, plugins: [] })
     symlinkSync(join(home, 'real', 'guild.json'), join(home, 'guild.json'))
-    await during({ root: home }, (g) => {
+    await during({ root: home, strict: false }, (g) => {
       g.writeConfig('b', { deep: [1, undefined] })
       expect(g.config('b')).toEqual({ deep: [1, null] })
       expect(config()).toEqual({ a: 1, plugins: [], b: { deep: [1, null] } })
@@ -178,7 +209,7 @@ describe('configuration', () => {
 
   it('keeps what others wrote meanwhile, and does not overwrite their change of the same part', async () => {
     file('guild.json', { a: 1, b: 1 })
-    await during({ root: home }, (g) => {
+    await during({ root: home, strict: false }, (g) => {
       file('guild.json', { a: 2, b: 1, c: 3 })
       g.writeConfig('b', 5)
       expect(config()).toEqual({ a: 2, b: 5, c: 3 })
@@ -194,7 +225,7 @@ describe('configuration', () => {
     file('guild.json', { a: 1 })
     const circle: { self?: unknown } = {}
     circle.self = circle
-    await during({ root: home }, (g) => {
+    await during({ root: home, strict: false }, (g) => {
       expect(() => g.writeConfig('a', circle)).toThrow('a value that JSON can hold')
       expect(() => g.writeConfig('a', () => 1)).toThrow('a value that JSON can hold')
       expect(() => g.writeConfig('plugins', [])).toThrow('not a key of the host')
@@ -206,7 +237,7 @@ describe('configuration', () => {
 
   it('that was given stays in memory, and the given object as it was', async () => {
     const given = { a: { one: 1 } }
-    await during({ root: home, config: given }, (g) => {
+    await during({ root: home, config: given, strict: false }, (g) => {
       g.writeConfig('a', { two: 2 })
       expect(g.config('a')).toEqual({ two: 2 })
     })

@@ -1,4 +1,4 @@
-import type { GuildConfig, PluginSource, StartedGuild } from 'millrace/guild'
+import { type Apparatus, type GuildConfig, guild, type PluginSource, type StartedGuild } from 'millrace/guild'
 import type { ClerkApi, WritDoc } from 'millrace/guild/clerk'
 import clockworksRetry from 'millrace/guild/clockworks-retry'
 import fabricatorPlugin, { type EngineDesign, type RigTemplateEngine } from 'millrace/guild/fabricator'
@@ -27,6 +27,8 @@ export interface SpiderGuildOptions {
   readonly plugins?: readonly PluginSource[]
   readonly hasRetry?: boolean
   readonly clock?: Clock
+  /** Another Stacks plugin than that of the ground. */
+  readonly stacks?: Apparatus
 }
 
 export interface SpiderGuild {
@@ -62,6 +64,7 @@ export async function spiderGuild(ground: Ground, options: SpiderGuildOptions = 
   const { g, clerk, stacks } = await clerkGuild(ground, {
     config: { ...options.config, spider: spiderConfig },
     ...(options.clock === undefined ? {} : { clock: options.clock }),
+    ...(options.stacks === undefined ? {} : { stacks: options.stacks }),
     plugins: [
       { package: 'millrace/guild/fabricator', plugin: fabricatorPlugin },
       { package: 'millrace/guild/spider', plugin: { apparatus: createSpider({ onWarning: (w) => warnings.push(w) }) } },
@@ -102,4 +105,18 @@ export async function spiderGuild(ground: Ground, options: SpiderGuildOptions = 
 /** An engine that fails in every run. */
 export const thrower: EngineDesign['run'] = async () => {
   throw new Error('boom')
+}
+
+/** A type that is like a mandate and has another name; templates are mapped to it by tests that want to. */
+export const errands: PluginSource = {
+  package: 'errands-apparatus',
+  plugin: {
+    apparatus: {
+      requires: ['clerk'],
+      start: () => {
+        const clerk = guild().apparatus<ClerkApi>('clerk')
+        clerk.registerWritType({ ...clerk.getWritTypeConfig('mandate'), name: 'errand' })
+      },
+    },
+  },
 }

@@ -1,6 +1,8 @@
 import { onSqlite } from '../grounds.js'
 import { describeEndings } from './endings.js'
+import { describeRefusals } from './refusals.js'
 import { describeSpider } from './scenarios.js'
 
 describeSpider(onSqlite)
 describeEndings(onSqlite)
+describeRefusals(onSqlite)

@@ -47,6 +47,25 @@ describe('Stacks in a guild', () => {
     rmSync(home, { recursive: true })
   })
 
+  it('starts beside a process with other watchers where guild.json allows it, with a warning', async () => {
+    const watching = shop((stacks) => stacks.watch('shop', 'orders', () => undefined))
+    const options = (differentWatchers?: 'allow') => ({
+      config: {
+        plugins: ['stacks'],
+        stacks: { file: 'shared.sqlite', ...(differentWatchers && { differentWatchers }) },
+      },
+    })
+    await start({ ...options(), plugins: [watching] })
+    await expect(start(options())).rejects.toMatchObject({
+      code: 'WATCHER_MISMATCH',
+      message: expect.stringMatching(/differentWatchers: 'allow' \(under `stacks` in guild\.json\).*guildClient/),
+    })
+    const warned = new Promise<Error & { code?: string }>((resolve) => process.once('warning', resolve))
+    await start(options('allow'))
+    expect((await warned).code).toBe('WATCHERS_DIFFER')
+    await expect(start(options('maybe' as 'allow'))).rejects.toThrow('stacks.differentWatchers')
+  })
+
   it('has the id stacks and makes the books that plugins contribute', async () => {
     const g = await start({ config: inMemory, plugins: [stacks, shop()] })
     const orders = g.apparatus<StacksApi>('stacks').book('shop', 'orders')

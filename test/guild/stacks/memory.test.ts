@@ -1,10 +1,8 @@
 import { MemorySpace, memoryStacks } from 'millrace/guild/stacks'
-import { describeStacks } from 'millrace/testing'
-import { describe, it } from 'vitest'
+import { describeStacks } from './clauses/describe-stacks.js'
 
 describeStacks({
   name: 'memory',
-  test: { describe, it },
   open: () => {
     const space = new MemorySpace()
     return { backend: () => memoryStacks({ space }) }

@@ -1,8 +1,8 @@
 import { openStacks, postgresStacks } from 'millrace/guild/stacks'
-import { describeStacks } from 'millrace/testing'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startPostgres } from '../../servers/index.js'
+import { describeStacks } from './clauses/describe-stacks.js'
 
 let server: Awaited<ReturnType<typeof startPostgres>>
 let schemas = 0
@@ -86,7 +86,6 @@ it('a place in the outbox is given only when the transaction with the one before
 
 describeStacks({
   name: 'postgres',
-  test: { describe, it },
   open: () => {
     schemas += 1
     // A name that has to be quoted.

@@ -2,12 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sqliteStacks } from 'millrace/guild/stacks'
-import { describeStacks } from 'millrace/testing'
-import { describe, it } from 'vitest'
+import { describeStacks } from './clauses/describe-stacks.js'
 
 describeStacks({
   name: 'sqlite',
-  test: { describe, it },
   open: () => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-stacks-'))
     return {

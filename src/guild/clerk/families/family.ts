@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
+import { AsyncContext } from '../../../core/async-context.js'
 import type { Clause } from '../../stacks/query/query.js'
 import type { ChangeEvent } from '../../stacks/watch/events.js'
 import type { ClerkContext } from '../context.js'
@@ -21,7 +21,7 @@ interface Cascade {
  * could never be cancelled.
  */
 export function familyWatcher(context: ClerkContext): (event: ChangeEvent<WritDoc>) => Promise<void> {
-  const ambient = new AsyncLocalStorage<Cascade>()
+  const ambient = new AsyncContext<Cascade>()
 
   return async (event) => {
     if (event.type !== 'update' || event.entry.phase === event.prev.phase) return
@@ -63,7 +63,7 @@ export function familyWatcher(context: ClerkContext): (event: ChangeEvent<WritDo
     if (anyFailure !== undefined && machine.hasAttr(writ.phase, 'failure')) {
       await lift(parent, anyFailure, writ, cascade)
     } else if (allSuccess !== undefined && machine.hasAttr(writ.phase, 'success')) {
-      if (await haveAllSucceeded(parent.id)) await lift(parent, allSuccess, writ, cascade)
+      if (!context.isHeld(parent) && (await haveAllSucceeded(parent.id))) await lift(parent, allSuccess, writ, cascade)
       else await context.touch(parent)
     }
   }
@@ -126,6 +126,23 @@ export function familyWatcher(context: ClerkContext): (event: ChangeEvent<WritDo
       context.types.machine(type).state(phase)
     return true
   }
+}
+
+/** Whether a child of this writ has not ended. One query by phases, unless types disagree about what a phase is. */
+export async function hasOpenChildren(context: ClerkContext, parentId: string): Promise<boolean> {
+  const ofParent = ['parentId', '=', parentId] as const
+  const { all } = context.types
+  const isOpen = ({ type, phase }: Pick<WritDoc, 'type' | 'phase'>) => !context.types.machine(type).isTerminal(phase)
+  const phases = [
+    ...new Set(all.flatMap((machine) => machine.phases(({ classification }) => classification !== 'terminal'))),
+  ]
+  for (const some of chunks(phases, VALUES)) {
+    const where = [ofParent, ['phase', 'IN', some] as const]
+    const [first] = await context.writs.find({ where, limit: 1 })
+    if (first === undefined) continue
+    if (isOpen(first) || (await context.writs.find({ where })).some(isOpen)) return true
+  }
+  return false
 }
 
 /** How many values and how many clauses one question has at most: a store refuses those that are too long. */

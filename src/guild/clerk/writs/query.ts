@@ -1,6 +1,6 @@
 import { integerOption, OptionTypeError, optionsObject, stringOption } from '../../../core/options.js'
+import type { ReadOnlyBook } from '../../stacks/api.js'
 import type { Clause, Condition } from '../../stacks/query/query.js'
-import type { ClerkContext } from '../context.js'
 import { WritReferenceError } from '../errors.js'
 import { optionalText } from './post.js'
 import type { WritDoc, WritFilter, WritListing } from './writ.js'
@@ -11,7 +11,7 @@ const LAST = '\u{10ffff}'
 
 /** What reading the book of writs takes: the Clerk's context, or any other handle. */
 interface Reader {
-  readonly writs: Pick<ClerkContext['writs'], 'find'>
+  readonly writs: Pick<ReadOnlyBook<WritDoc>, 'find' | 'get' | 'count'>
 }
 
 /** Writs, the newest first. */
@@ -27,12 +27,12 @@ export async function listWrits(context: Reader, given: WritListing | undefined)
 }
 
 /** How many writs there are. */
-export async function countWrits(context: ClerkContext, given: WritFilter | undefined): Promise<number> {
+export async function countWrits(context: Reader, given: WritFilter | undefined): Promise<number> {
   return context.writs.count(clauseOf('count()', optionsObject('count()', given, FILTERS)))
 }
 
 /** The id that is meant by it or by its beginning. */
-export async function resolveWritId(context: ClerkContext, idOrPrefix: string): Promise<string> {
+export async function resolveWritId(context: Reader, idOrPrefix: string): Promise<string> {
   stringOption('resolveId(prefix)', idOrPrefix)
   const exact = await context.writs.get(idOrPrefix)
   if (exact !== null) return exact.id

@@ -29,7 +29,7 @@ function checkedFields(given: TransitionFields): Readonly<Record<string, unknown
   if (resolution !== undefined && typeof resolution !== 'string') {
     throw new OptionTypeError('transition(fields).resolution', 'a string', resolution)
   }
-  for (const name of ['title', 'body', 'codex']) {
+  for (const name of ['title', 'body', 'codex', 'runAt', 'deadline']) {
     const value = given[name]
     if (value !== undefined && typeof value !== 'string') {
       throw new OptionTypeError(`transition(fields).${name}`, 'a string', value)

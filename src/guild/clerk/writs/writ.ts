@@ -16,6 +16,10 @@ export interface WritDoc {
   readonly resolvedAt?: string
   /** What became of it, in words. */
   readonly resolution?: string
+  /** It gets no rig before this. */
+  readonly runAt?: string
+  /** It fails when it has not ended by this. */
+  readonly deadline?: string
   /** What plugins observed about it, each under its own id. No part of the state machine. */
   readonly status?: Readonly<Record<string, unknown>>
 }
@@ -30,7 +34,16 @@ export interface PostWrit {
   /** Whether it waits in its initial phase until it is opened. Default: no. */
   readonly draft?: boolean
   readonly parentId?: string
+  /** Children that are posted with it, in one transaction, so that none of them completes it before the others are there. */
+  readonly children?: readonly ChildWrit[]
+  /** It gets no rig before this: epoch ms, or a `Date`. */
+  readonly runAt?: number | Date
+  /** It fails when it has not ended by this: epoch ms, or a `Date`. A draft is not held to it before it is opened. */
+  readonly deadline?: number | Date
 }
+
+/** A new writ that is posted with its parent. */
+export type ChildWrit = Omit<PostWrit, 'parentId'>
 
 /** A change of the contents of a writ. Type and codex can change in its initial phase only; an empty `codex` removes it. */
 export interface EditWrit {
@@ -39,6 +52,10 @@ export interface EditWrit {
   readonly body?: string
   readonly type?: string
   readonly codex?: string
+  /** Null removes it. */
+  readonly runAt?: number | Date | null
+  /** Null removes it. */
+  readonly deadline?: number | Date | null
 }
 
 /** Which writs. A list means any of them. */

@@ -1,18 +1,37 @@
+import type { ClerkApi } from '../../clerk/api.js'
 import type { LinkDoc, WritDoc } from '../../clerk/writs/writ.js'
 import type { ChangeEvent, ChangeHandler } from '../../stacks/watch/events.js'
 import type { SpiderContext } from '../context.js'
-import { cancelRig } from '../rigs/end-rig.js'
 import type { DispatchRow } from '../rigs/rig.js'
-import { RigTransaction } from '../rigs/rig-transaction.js'
+import { updateDeadline } from './deadlines.js'
+import { childEnded } from './families.js'
 import { cycleFrom, isGate } from './link-gate.js'
-import { newestRig } from './writ-follows-rig.js'
 import { spiderStatusOf } from './writ-status.js'
+
+/**
+ * What the dispatch queue takes: less than Spider itself, because a process without engines keeps it, too, when it posts, opens
+ * or cancels a writ.
+ */
+export interface DispatchContext
+  extends Pick<SpiderContext, 'writs' | 'dispatch' | 'waits' | 'gates' | 'deadlines' | 'now'> {
+  readonly clerk: Pick<ClerkApi, 'isTerminal' | 'isInitial' | 'setWritStatus' | 'hasOpenChildren' | 'transition'>
+  /** Whether a writ of this type may get a rig; `unknown` leaves it to the process that would give it one. */
+  mayHaveRig(type: string): boolean | 'unknown'
+}
+
+/** What ends with a writ, and takes more than the queue. */
+export interface WritEnds {
+  /** Ends the rig that goes on for a writ which was cancelled. */
+  endRigOf(writ: WritDoc): Promise<void>
+  /** The rig of this writ has completed, and one of its children has ended. */
+  completeParent(id: string): Promise<void>
+}
 
 /**
  * Keeps the dispatch queue: which writs may get a rig, which wait and for what. The transactions that change writs and links update
  * it, so a crawl never reads a writ that cannot go on.
  */
-export function writWatcher(context: SpiderContext): ChangeHandler<WritDoc> {
+export function writWatcher(context: DispatchContext, ends: WritEnds): ChangeHandler<WritDoc> {
   return async (event) => {
     const id = event.type === 'delete' ? event.id : event.entry.id
     if (event.type === 'update' && !hasMoved(event)) return
@@ -21,8 +40,11 @@ export function writWatcher(context: SpiderContext): ChangeHandler<WritDoc> {
     const isOver = writ === null || context.clerk.isTerminal(writ)
     if (isOver && event.type !== 'create') await context.gates.put({ id, state: 'ended', at: context.now() })
     await updateDispatch(context, id, writ)
+    const before = event.type === 'create' ? undefined : event.prev
+    if (writ?.deadline !== undefined || before?.deadline !== undefined) await updateDeadline(context, id, writ)
     if (writ?.phase === 'cancelled' && event.type === 'update' && event.prev.phase !== 'cancelled')
-      await cancelNewest(context, writ)
+      await ends.endRigOf(writ)
+    if (isOver && writ?.parentId !== undefined) await childEnded(context, writ.parentId, ends.completeParent)
   }
 }
 
@@ -45,13 +67,22 @@ export function isGateStuck(writ: WritDoc): boolean {
 }
 
 function hasMoved({ entry, prev }: Extract<ChangeEvent<WritDoc>, { type: 'update' }>): boolean {
-  return entry.phase !== prev.phase || entry.type !== prev.type || isGateStuck(entry) !== isGateStuck(prev)
+  return (
+    entry.phase !== prev.phase ||
+    entry.type !== prev.type ||
+    notBefore(entry) !== notBefore(prev) ||
+    entry.deadline !== prev.deadline ||
+    isGateStuck(entry) !== isGateStuck(prev)
+  )
 }
 
 /** Stores where a writ is in the queue now. */
-export async function updateDispatch(context: SpiderContext, id: string, writ: WritDoc | null): Promise<void> {
+export async function updateDispatch(context: DispatchContext, id: string, writ: WritDoc | null): Promise<void> {
   const row = await context.dispatch.get(id)
-  const isOpen = writ?.phase === 'open' && context.templates.mappings.has(writ.type)
+  const mayHaveRig = writ?.phase === 'open' && context.mayHaveRig(writ.type)
+  const isOpen = mayHaveRig !== false
+  // Its rig still has to be ended, whatever else of the writ changes.
+  if (row?.state === 'cancelling') return
   if (row?.state === 'active') {
     if (row.isOpen !== isOpen) await context.dispatch.patch(id, { isOpen })
     // It was opened again and waits for engines of its stuck rig, perhaps for long: a person who sticks it meanwhile means it.
@@ -59,8 +90,15 @@ export async function updateDispatch(context: SpiderContext, id: string, writ: W
     return
   }
   if (writ !== null && isOpen) {
-    if (row?.state === 'ready' || row?.state === 'held') return
-    await context.dispatch.put(inState(writ, 'ready', true))
+    // It waits for its children, and its rig has completed.
+    if (row?.state === 'held' || row?.state === 'children') return
+    const queued = queuedAs(context, writ)
+    if (row?.state === 'ready' && queued.state === 'ready') return
+    if (row?.state === 'delayed' && queued.state === 'delayed' && row.dueAt === queued.dueAt) return
+    await context.dispatch.put({ ...inState(writ, queued.state, mayHaveRig === true), ...queued })
+    // It waits, perhaps for long: a person who sticks it meanwhile means it.
+    if (queued.state === 'delayed') await dropFlag(context, writ)
+    if (row?.state === 'ready' || row?.state === 'delayed') return
   } else if (writ !== null && isGateStuck(writ)) {
     await context.dispatch.put(inState(writ, 'recheck', false))
   } else if (row !== null) {
@@ -69,8 +107,24 @@ export async function updateDispatch(context: SpiderContext, id: string, writ: W
   await forgetWaits(context, id)
 }
 
+/** In line for a rig; or delayed, until its time has come. */
+export function queuedAs(
+  context: Pick<SpiderContext, 'now'>,
+  writ: WritDoc,
+): { readonly state: 'ready' } | { readonly state: 'delayed'; readonly dueAt: string } {
+  const dueAt = notBefore(writ)
+  return dueAt === undefined || dueAt <= context.now() ? { state: 'ready' } : { state: 'delayed', dueAt }
+}
+
+/** The writ gets no rig before this: its own time, and the one that its last failure asked for. */
+export function notBefore(writ: WritDoc): string | undefined {
+  const { runAt } = writ
+  const { retryAt } = spiderStatusOf(writ)
+  return runAt === undefined || (retryAt !== undefined && retryAt > runAt) ? retryAt : runAt
+}
+
 /** The flag has spoken for the rig before: a writ that a person sticks from now on is not requeued because of it. */
-export async function dropFlag(context: SpiderContext, writ: WritDoc): Promise<void> {
+export async function dropFlag(context: Pick<DispatchContext, 'clerk'>, writ: WritDoc): Promise<void> {
   const { retryable, rigId: _, ...rest } = spiderStatusOf(writ) ?? {}
   if (retryable !== undefined) await context.clerk.setWritStatus(writ.id, 'spider', rest)
 }
@@ -100,7 +154,7 @@ async function touchGate(context: SpiderContext, id: string): Promise<void> {
   await context.gates.put((await context.gates.get(id)) ?? { id, state: 'waited', at: context.now() })
 }
 
-async function forgetWaits(context: SpiderContext, writId: string): Promise<void> {
+async function forgetWaits(context: Pick<SpiderContext, 'waits'>, writId: string): Promise<void> {
   for (const { id } of await context.waits.find({ where: [['writId', '=', writId]] })) await context.waits.delete(id)
 }
 
@@ -189,11 +243,4 @@ async function recheckFrom(context: SpiderContext, startId: string): Promise<voi
     const followers = await context.links.find({ where: [['targetId', '=', id]] })
     left.push(...followers.filter((link) => isGate(context, link)).map(({ sourceId }) => sourceId))
   }
-}
-
-/** A cancelled writ takes its newest rig along, if that is still going on. */
-async function cancelNewest(context: SpiderContext, writ: WritDoc): Promise<void> {
-  const rig = await newestRig(context, writ.id)
-  const tx = rig === undefined ? undefined : await RigTransaction.load(context, rig.id)
-  if (tx?.isBusy === true) await cancelRig(context, tx, `Writ ${writ.id} cancelled`)
 }

@@ -1,11 +1,13 @@
 import type { CrawlResult } from '../api.js'
 import type { SpiderContext } from '../context.js'
+import { endCancelled } from './cancel-rigs.js'
 import { isGateStuck, releaseWaiting, waitFor } from './dispatch-queue.js'
 import { gateOf } from './link-gate.js'
 import { type SpiderWritStatus, spiderStatusOf } from './writ-status.js'
 
 /** Frees a writ that a gate made stuck, when the reason is gone. */
 export async function unstickNext(context: SpiderContext): Promise<CrawlResult | null> {
+  await endCancelled(context)
   await releaseWaiting(context)
   for (;;) {
     const [first] = await context.dispatch.find({

@@ -1,7 +1,9 @@
 import type { ChangeHandler } from '../../stacks/watch/events.js'
 import type { SpiderContext } from '../context.js'
+import { newestRig } from '../rigs/newest-rig.js'
 import type { EngineRow, RigRow } from '../rigs/rig.js'
 import { enginesOf } from '../rigs/rig-transaction.js'
+import { endWithRig } from './families.js'
 
 /**
  * A writ ends as its rig does, in the same transaction. Only the newest rig of a writ counts: an old one that is
@@ -21,15 +23,11 @@ export function writFollowsRig(context: SpiderContext): ChangeHandler<RigRow> {
       case 'stuck':
         if (writ.phase === 'open')
           await context.clerk.transition(writ.id, 'stuck', {
-            resolution: failureText(await enginesOf(context, rig.id)),
+            resolution: rig.refusal ?? failureText(await enginesOf(context, rig.id)),
           })
         return
       case 'completed':
-        // A writ that a person stuck while its rig went on has no step to its end.
-        if (writ.phase === 'stuck') await context.clerk.transition(writ.id, 'open')
-        await context.clerk.transition(writ.id, 'completed', {
-          resolution: resolutionOf(rig, await enginesOf(context, rig.id)),
-        })
+        await endWithRig(context, writ, rig)
         return
       case 'failed':
         await context.clerk.transition(writ.id, 'failed', { resolution: failureText(await enginesOf(context, rig.id)) })
@@ -44,21 +42,6 @@ export function writFollowsRig(context: SpiderContext): ChangeHandler<RigRow> {
   }
 }
 
-/** The rig that decides what becomes of its writ. */
-export async function newestRig(context: SpiderContext, writId: string): Promise<RigRow | undefined> {
-  const [rig] = await context.rigs.find({ where: [['writId', '=', writId]], orderBy: ['attempt', 'desc'], limit: 1 })
-  return rig
-}
-
 function failureText(engines: readonly EngineRow[]): string {
   return engines.find(({ status }) => status === 'failed')?.error || 'Engine failure'
-}
-
-function resolutionOf({ resolutionEngineId }: RigRow, engines: readonly EngineRow[]): string {
-  const completed = engines.filter(({ status }) => status === 'completed')
-  const chosen =
-    completed.find(({ engineId }) => engineId === resolutionEngineId) ??
-    completed.find(({ engineId }) => engineId === 'seal') ??
-    completed.at(-1)
-  return chosen === undefined ? 'Rig completed' : JSON.stringify(chosen.yields)
 }

@@ -2,8 +2,11 @@ import type { WritDoc } from '../../clerk/writs/writ.js'
 
 /** What Spider observes about a writ, flat under `writ.status.spider`. Its own file: readers outside of Spider load nothing else. */
 export interface SpiderWritStatus {
-  /** Why the writ became stuck: an engine failed, a writ that it follows failed, or it follows itself in a circle. */
-  readonly stuckCause?: 'engine-failure' | 'failed-blocker' | 'cycle'
+  /**
+   * Why the writ became stuck: an engine failed, a writ that it follows failed, it follows itself in a circle, or a watcher refused
+   * to let the end of its rig be recorded.
+   */
+  readonly stuckCause?: 'engine-failure' | 'failed-blocker' | 'cycle' | 'refused'
   /** Whether a fresh attempt may succeed. Only on engine failures, and only until the next rig is spawned. */
   readonly retryable?: boolean
   /** In words: which engine, and what happened. */
@@ -12,7 +15,11 @@ export interface SpiderWritStatus {
   readonly blockerIds?: readonly string[]
   /** ISO 8601. */
   readonly observedAt?: string
-  /** The rig whose engine failed. */
+  /** The code of the error with which a watcher refused it. */
+  readonly refusedBy?: string
+  /** ISO 8601: the next rig begins no earlier, because what failed asked for that. */
+  readonly retryAt?: string
+  /** The rig that it is stuck by. */
   readonly rigId?: string
 }
 

@@ -1,4 +1,5 @@
 import { newToken } from '../../../core/ids.js'
+import { stringOption } from '../../../core/options.js'
 import type { EngineRunContext } from '../../fabricator/engine-design.js'
 import type { CrawlResult } from '../api.js'
 import type { SpiderContext } from '../context.js'
@@ -96,11 +97,18 @@ export function giveBack(
   return given
 }
 
-/** Takes a slot for a running engine. Slots are documents, so the limit holds for the whole guild. */
-async function takeSlot(context: SpiderContext, { rigId, engineId }: EngineRow): Promise<string | undefined> {
+/**
+ * Takes a slot for a running engine. Slots are documents, so the limit holds for the whole guild. Engines that launch sessions take the
+ * first few only; the others take these last.
+ */
+async function takeSlot(context: SpiderContext, { rigId, engineId, designId }: EngineRow): Promise<string | undefined> {
+  const { maxConcurrentEngines, maxConcurrentSessions } = context.config
   const taken = new Set((await context.slots.list()).map(({ id }) => id))
-  const all = Array.from({ length: context.config.maxConcurrentEngines }, (_, k) => `slot-${k}`)
-  const id = context.pick(all.filter((one) => !taken.has(one)))
+  const free = (from: number, to: number) =>
+    Array.from({ length: Math.max(0, to - from) }, (_, k) => `slot-${from + k}`).filter((one) => !taken.has(one))
+  const shared = free(0, maxConcurrentSessions)
+  const own = free(maxConcurrentSessions, maxConcurrentEngines)
+  const id = context.pick(context.isLimited(designId) || own.length === 0 ? shared : own)
   if (id !== undefined) await context.slots.put({ id, rigId, engineId })
   return id
 }
@@ -135,7 +143,7 @@ export async function admit(context: SpiderContext, tx: RigTransaction, engine: 
 /** What a run is given. The same engine has the same key in every run of one try. */
 export function claimedFrom(tx: RigTransaction, engine: EngineRow, token: string): ClaimedEngine {
   const { engineId, designId, priorBlock, sessionId } = engine
-  const { id: rigId } = tx.rig
+  const { id: rigId, writId, attempt: rigAttempt } = tx.rig
   const upstream = tx.yields()
   const attempt = (engine.attemptCount ?? 0) + 1
   return {
@@ -145,11 +153,14 @@ export function claimedFrom(tx: RigTransaction, engine: EngineRow, token: string
     token,
     givens: resolveAtRun(engine.givensSpec, upstream),
     context: {
+      writId,
       rigId,
+      rigAttempt,
       engineId,
       upstream,
       attempt,
       idempotencyKey: idempotencyKey(rigId, engineId, attempt),
+      writKey: (step = engineId) => `${writId}/${stringOption('writKey(step)', step)}`,
       ...(priorBlock === undefined ? {} : { priorBlock }),
     },
     ...(sessionId === undefined ? {} : { sessionId }),

@@ -1,19 +1,29 @@
 import { errorMessage } from '../../../core/text/error-text.js'
 import type { CrawlResult } from '../api.js'
 import type { SpiderContext } from '../context.js'
+import { expireNext } from '../dispatch/deadlines.js'
 import { unstickNext } from '../dispatch/unstick.js'
+import { changeRig } from '../rigs/change-rig.js'
 import { graftNext } from '../rigs/graft.js'
 import type { EngineRow, QueueKind, QueueRow } from '../rigs/rig.js'
 import { RigTransaction } from '../rigs/rig-transaction.js'
 import { spawnNext } from '../rigs/spawn.js'
 import type { BlockCheck } from './block-types.js'
-import { type AdmitResult, admit, type ClaimedEngine, claimedFrom, giveBack, leased, takeOver } from './claim-engine.js'
+import {
+  type AdmitResult,
+  admit as admitEngine,
+  type ClaimedEngine,
+  claimedFrom,
+  giveBack,
+  leased,
+  takeOver,
+} from './claim-engine.js'
 import { runEngine } from './run-engine.js'
-import { fail, settle } from './settle-engine.js'
+import { fail, settleHeld } from './settle-engine.js'
 
 /** Does the first thing that can be done, in this order, and returns what it was. */
 export async function crawl(context: SpiderContext): Promise<CrawlResult | null> {
-  for (const step of [collectNext, graftNext, checkNext, runNext, unstickNext, spawnNext]) {
+  for (const step of [expireNext, collectNext, graftNext, checkNext, runNext, unstickNext, spawnNext]) {
     const result = await step(context)
     if (result !== null || context.isStopping) return result
   }
@@ -62,7 +72,7 @@ async function check(context: SpiderContext, { rigId, engineId }: QueueRow): Pro
     const message = `The block "${block?.type}" of engine ${rigId}/${engineId} could not be checked: ${errorMessage(error)}`
     context.warn({ code: 'BLOCK_CHECK_FAILED', message, error })
   }
-  return context.change(async () => {
+  const change = async (): Promise<CrawlResult | null> => {
     const tx = await RigTransaction.load(context, rigId)
     const engine = tx?.engine(engineId)
     if (tx === undefined || engine?.block === undefined || engine.status !== 'blocked') return null
@@ -82,7 +92,8 @@ async function check(context: SpiderContext, { rigId, engineId }: QueueRow): Pro
     tx.set(engineId, { block: { ...engine.block, lastCheckedAt: again } })
     await tx.save()
     return null
-  })
+  }
+  return changeRig(context, rigId, change, (result) => result)
 }
 
 /** Plain JavaScript can return anything; a check that returns nonsense must not stop the crawl for other engines. */
@@ -108,7 +119,7 @@ async function runNext(context: SpiderContext): Promise<CrawlResult | null> {
 /** What an aborted run throws while its guild shuts down is no failure: the engine is given back, and goes on elsewhere. */
 async function runAndSettle(context: SpiderContext, claimed: ClaimedEngine): Promise<CrawlResult | null> {
   const outcome = await runEngine(context, claimed)
-  if (outcome.kind !== 'failed' || !context.isStopping) return settle(context, claimed, outcome)
+  if (outcome.kind !== 'failed' || !context.isStopping) return settleHeld(context, claimed, outcome)
   await giveBack(context, claimed, true)
   return null
 }
@@ -145,9 +156,22 @@ export async function admitNext<T>(
   context: SpiderContext,
   begin: (tx: RigTransaction, engine: EngineRow) => T,
 ): Promise<T | NotAdmitted | null> {
-  const first = await firstReady(context)
+  const first = await firstReady(context, true)
   if (first === undefined) return null
-  return context.change(async () => {
+  const turn = await admitFirst(context, first, begin)
+  // Sessions hold all the places that they may have; other engines have more.
+  const isLaunch = first.kind === 'launch' || first.kind === 'launch-hold'
+  if (!isLaunch || (turn as NotAdmitted).kind !== 'full') return turn
+  const other = await firstReady(context, false)
+  return other === undefined ? turn : admitFirst(context, other, begin)
+}
+
+async function admitFirst<T>(
+  context: SpiderContext,
+  first: QueueRow,
+  begin: (tx: RigTransaction, engine: EngineRow) => T,
+): Promise<T | NotAdmitted> {
+  const admit = async (): Promise<T | NotAdmitted> => {
     const tx = await RigTransaction.load(context, first.rigId)
     const engine = tx?.engine(first.engineId)
     if (tx === undefined || engine === undefined || !tx.isActive || !tx.isReady(engine)) return { kind: 'again' }
@@ -155,20 +179,28 @@ export async function admitNext<T>(
       await tx.save()
       return { kind: 'again' }
     }
-    const admitted = await admit(context, tx, engine)
+    const admitted = await admitEngine(context, tx, engine)
     if (admitted.kind !== 'admitted') return admitted
     const begun = begin(tx, engine)
     await tx.save()
     return begun
-  })
+  }
+  const ended = (result: CrawlResult | null): NotAdmitted =>
+    result === null ? { kind: 'again' } : { kind: 'acted', result }
+  return changeRig<T | NotAdmitted>(context, first.rigId, admit, ended)
 }
 
 /** The first engine that is ready: by age of the rig, then by place in it. */
-async function firstReady(context: SpiderContext): Promise<QueueRow | undefined> {
-  const ready = await firstOf(context, 'run')
-  const held = await firstDue(context, 'hold')
-  if (ready === undefined || held === undefined) return ready ?? held
-  return held.at < ready.at ? held : ready
+async function firstReady(context: SpiderContext, mayLaunch: boolean): Promise<QueueRow | undefined> {
+  const { maxConcurrentSessions, maxConcurrentEngines } = context.config
+  // Without a limit of their own, those that launch sessions are among the others.
+  const isLimited = mayLaunch && maxConcurrentSessions < maxConcurrentEngines
+  const found = [
+    await firstOf(context, 'run'),
+    await firstDue(context, 'hold'),
+    ...(isLimited ? [await firstOf(context, 'launch'), await firstDue(context, 'launch-hold')] : []),
+  ]
+  return found.reduce((first, row) => (first === undefined || (row !== undefined && row.at < first.at) ? row : first))
 }
 
 /** Claims an engine whose lease has lapsed. */

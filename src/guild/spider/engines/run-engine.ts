@@ -6,6 +6,7 @@ import { withTimeout } from '../../../core/time/with-timeout.js'
 import type { EngineRunContext, EngineRunResult, RigTemplateEngine } from '../../fabricator/engine-design.js'
 import { collected } from '../../fabricator/yields.js'
 import type { SpiderContext } from '../context.js'
+import { EngineTimeoutError } from '../errors.js'
 import { RigTransaction } from '../rigs/rig-transaction.js'
 import type { ClaimedEngine } from './claim-engine.js'
 import { sessionYields } from './sessions.js'
@@ -33,9 +34,8 @@ export async function runEngine(
   })
   try {
     const context = { ...claimed.context, signal: controller.signal }
-    const outcome = await (claimed.sessionId === undefined ? run : collect)(spider, claimed, context).catch((error) =>
-      thrown(spider, error),
-    )
+    const running = (claimed.sessionId === undefined ? run : collect)(spider, claimed, context)
+    const outcome = await inTime(spider, claimed.designId, running, controller).catch((error) => thrown(spider, error))
     // What an aborted run fails with says nothing about the engine.
     return isLost && outcome.kind === 'failed' ? { kind: 'lost' } : outcome
   } finally {
@@ -43,6 +43,22 @@ export async function runEngine(
     spider.runs.delete(token)
     outer?.removeEventListener('abort', onAbort)
   }
+}
+
+/** Fails a run that takes too long, whether or not it listens to its signal: what it comes to later is discarded. */
+function inTime(
+  { clock, design }: SpiderContext,
+  designId: string,
+  running: Promise<EngineOutcome>,
+  controller: AbortController,
+): Promise<EngineOutcome> {
+  const timeoutMs = design(designId)?.timeoutMs
+  if (timeoutMs === undefined) return running
+  return withTimeout(clock, timeoutMs, running, () => {
+    const error = new EngineTimeoutError(designId, timeoutMs)
+    controller.abort(error)
+    throw error
+  })
 }
 
 async function run(
@@ -70,12 +86,17 @@ function outcomeOf(result: EngineRunResult): EngineOutcome {
       const { blockType, condition, message } = result
       return { kind: 'blocked', blockType, condition, ...(message !== undefined && { message }) }
     }
-    case 'failed':
+    case 'failed': {
+      const retryable = result.retryable === true
+      const { retryAfterMs: floorMs } = result
+      const wait = typeof floorMs === 'number' && floorMs > 0 ? { floorMs } : {}
       return {
         kind: 'failed',
         error: truncateUtf8(String(result.error), MAX_ERROR_TEXT_BYTES),
-        retryable: result.retryable === true,
+        retryable,
+        verdict: { class: retryable ? 'retryable' : 'poison', rule: 'engine', ...wait },
       }
+    }
     default:
       // Plain JavaScript can return anything at all.
       return { kind: 'failed', error: 'The engine returned no result that Spider knows', retryable: false }
@@ -123,10 +144,12 @@ function asJson(graft: unknown): readonly RigTemplateEngine[] {
 
 /** The classifier decides whether a new attempt may succeed, as everywhere. */
 function thrown(spider: SpiderContext, error: unknown): EngineOutcome {
-  const { class: kind, rule } = classify(error, { now: spider.clock.now() })
+  const verdict = classify(error, { now: spider.clock.now() })
+  const { class: kind, rule } = verdict
   const retryable = kind !== 'poison' && kind !== 'invalidForState'
   const text = truncateUtf8(errorMessage(error), MAX_ERROR_TEXT_BYTES)
-  return { kind: 'failed', error: text, retryable, detail: `${text || 'no reason was given'} (${kind}, by ${rule})` }
+  const detail = `${text || 'no reason was given'} (${kind}, by ${rule})`
+  return { kind: 'failed', error: text, retryable, detail, verdict }
 }
 
 /**

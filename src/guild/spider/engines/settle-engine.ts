@@ -1,12 +1,22 @@
-import { backoff } from '../../../core/retry/backoff.js'
+import { backoff, doublingDelay } from '../../../core/retry/backoff.js'
 import { decideRetry } from '../../../core/retry/decide-retry.js'
 import { errorMessage } from '../../../core/text/error-text.js'
 import type { RigTemplateEngine } from '../../fabricator/engine-design.js'
 import { lostInJson } from '../../fabricator/yields.js'
 import { StacksValueError } from '../../stacks/errors.js'
+import { isVeto } from '../../stacks/transaction/veto.js'
 import type { CrawlResult } from '../api.js'
 import type { SpiderContext } from '../context.js'
-import { type EngineFailure, endBeside, endCancelled, failEngine, OVER } from '../rigs/end-rig.js'
+import {
+  type EngineFailure,
+  endBeside,
+  endCancelled,
+  endRefused,
+  failEngine,
+  OVER,
+  type Refusal,
+  refusalOf,
+} from '../rigs/end-rig.js'
 import type { EngineRow } from '../rigs/rig.js'
 import { RigTransaction } from '../rigs/rig-transaction.js'
 import { endedOr } from './claim-engine.js'
@@ -38,18 +48,31 @@ export async function settle(
   { rigId, engineId, token }: { readonly rigId: string; readonly engineId: string; readonly token: string },
   outcome: RunOutcome,
 ): Promise<CrawlResult | null> {
-  const recordIfHeld = (held: EngineOutcome): Promise<CrawlResult | null> =>
+  const recordIfHeld = (held: EngineOutcome, refusal?: Refusal): Promise<CrawlResult | null> =>
     context.change(async () => {
       const tx = await RigTransaction.load(context, rigId)
       const engine = tx?.engine(engineId)
       if (tx === undefined || engine === undefined) return null
       if (engine.status !== 'running' || engine.claim?.token !== token) return null
-      return record(context, tx, engine, held)
+      return record(context, tx, engine, held, refusal)
     })
+  /**
+   * A watcher in that transaction threw, and would throw again. Keep what the engine yielded, with its rig stuck; if that is what
+   * the watcher refuses, the engine has failed. Either way it does not run again, and the writ says why.
+   */
+  const recordRefused = (held: EngineOutcome, refusal: Refusal): Promise<CrawlResult | null> => {
+    const failed = () => recordIfHeld({ kind: 'failed', error: refusal.text, retryable: false })
+    if (held.kind !== 'completed') return failed()
+    return recordIfHeld(held, refusal).catch((error: unknown) => {
+      if (!isVeto(error)) throw error
+      return failed()
+    })
+  }
   const result =
     outcome.kind === 'lost'
       ? null
-      : await recordIfHeld(outcome).catch((error: unknown) => {
+      : await recordIfHeld(outcome).catch(async (error: unknown) => {
+          if (isVeto(error)) return recordRefused(outcome, refusalOf(error))
           // Something that JSON can carry and the store cannot: too large, or characters that no database takes.
           if (!(error instanceof StacksValueError) || outcome.kind === 'failed') throw error
           const what = outcome.kind === 'completed' ? `${outcome.of} yields` : 'What the engine returned'
@@ -63,12 +86,44 @@ export async function settle(
   return result
 }
 
-/** Writes an outcome in the caller's transaction. In a rig that is stuck it ends only the engine. */
+/** How often a crawl writes a result that the store does not take, and the longest pause between two tries. */
+const SETTLE_TRIES = 5
+const SETTLE_MAX_PAUSE_MS = 5_000
+
+/**
+ * Settles while the run still holds its engine: a store that cannot be reached for a moment does not make the engine run again.
+ * With a signal, which is that of a work item, it is tried until the item is taken away, also where a watcher refuses even the
+ * failure.
+ */
+export async function settleHeld(
+  context: SpiderContext,
+  claimed: Parameters<typeof settle>[1],
+  outcome: RunOutcome,
+  signal?: AbortSignal,
+): Promise<CrawlResult | null> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await settle(context, claimed, outcome)
+    } catch (error) {
+      const isOver = signal === undefined && (isVeto(error) || tries >= SETTLE_TRIES - 1)
+      if (isOver || signal?.aborted === true || context.isStopping) throw error
+      const message = `What engine ${claimed.rigId}/${claimed.engineId} came to could not be recorded; this is tried again: ${errorMessage(error)}`
+      context.warn({ code: 'SETTLE_FAILED', message, error })
+      await context.clock.sleep(doublingDelay(tries, { baseMs: 20, maxMs: SETTLE_MAX_PAUSE_MS }))
+    }
+  }
+}
+
+/**
+ * Writes an outcome in the caller's transaction. In a rig that is stuck it ends only the engine. `refusal`: a watcher does not let
+ * the rig go on from here.
+ */
 export async function record(
   context: SpiderContext,
   tx: RigTransaction,
   engine: EngineRow,
   outcome: EngineOutcome,
+  refusal?: Refusal,
 ): Promise<CrawlResult> {
   const { engineId } = engine
   const { id: rigId, writId } = tx.rig
@@ -82,8 +137,10 @@ export async function record(
       }
       if (!tx.isActive) return endBeside(context, tx, engineId, { status: 'completed', yields })
       tx.set(engineId, { ...OVER, status: 'completed', yields, completedAt: context.now(), priorBlock: undefined })
+      if (refusal !== undefined) return endRefused(context, tx, refusal)
       if (graft !== undefined && (!Array.isArray(graft) || graft.length > 0)) {
         const tail = graftTail === undefined ? {} : { tail: graftTail }
+        tx.set(engineId, { hasGrafted: true })
         tx.setRig({ pendingGrafts: [...(tx.rig.pendingGrafts ?? []), { engineId, engines: graft, ...tail }] })
       }
       await tx.save()
@@ -157,7 +214,7 @@ export async function fail(
   const { maxAttempts, backoff: wait } = context.retryOf(designId)
   const policy = { base: wait.initialMs, factor: wait.factor, max: wait.maxMs, jitter: 0 }
   const decision = decideRetry({
-    verdict: { class: failure.retryable ? 'retryable' : 'poison', rule: 'engine' },
+    verdict: failure.verdict ?? { class: failure.retryable ? 'retryable' : 'poison', rule: 'engine' },
     attempt: attemptCount + 1,
     // A design counts the attempts after the first.
     maxAttempts: maxAttempts + 1,
@@ -165,7 +222,21 @@ export async function fail(
     now: context.clock.now(),
   })
   // A rig that is stuck tries nothing again.
-  if (decision.kind !== 'retry' || !tx.isActive) return failEngine(context, tx, engineId, failure)
+  if (!tx.isActive || (decision.kind !== 'retry' && decision.kind !== 'defer'))
+    return failEngine(context, tx, engineId, failure)
+  const again = {
+    status: 'pending',
+    holdUntil: context.later(decision.delayMs),
+    ...OVER,
+    startedAt: undefined,
+    sessionId: undefined,
+  } as const
+  if (decision.kind === 'defer') {
+    // The same attempt, with the same key, as another item.
+    tx.set(engineId, { ...again, resumes: (engine.resumes ?? 0) + 1 })
+    await tx.save()
+    return { action: 'engine-retrying', rigId: tx.rig.id, engineId, attemptCount }
+  }
   const count = attemptCount + 1
   const endedAt = context.now()
   const session = sessionId === undefined ? {} : { sessionId }
@@ -176,16 +247,7 @@ export async function fail(
     error: failure.error,
     ...session,
   }
-  tx.set(engineId, {
-    status: 'pending',
-    attempts: [...attempts, closed],
-    attemptCount: count,
-    holdUntil: context.later(decision.delayMs),
-    ...OVER,
-    startedAt: undefined,
-    resumes: undefined,
-    sessionId: undefined,
-  })
+  tx.set(engineId, { ...again, attempts: [...attempts, closed], attemptCount: count, resumes: undefined })
   await tx.save()
   return { action: 'engine-retrying', rigId: tx.rig.id, engineId, attemptCount: count }
 }

@@ -1,3 +1,7 @@
+import type { Verdict } from '../../../core/failure/failure.js'
+import { errorMessage, MAX_ERROR_TEXT_BYTES, truncateUtf8 } from '../../../core/text/error-text.js'
+import { peekString } from '../../../core/text/safe-read.js'
+import { TransactionDoomedError } from '../../stacks/errors.js'
 import type { CrawlResult } from '../api.js'
 import type { SpiderContext } from '../context.js'
 import type { SpiderWritStatus } from '../dispatch/writ-status.js'
@@ -10,6 +14,8 @@ export interface EngineFailure {
   readonly retryable: boolean
   /** What happened, in words, where that is more than the error. */
   readonly detail?: string
+  /** What the classifier said: it may ask for a wait. */
+  readonly verdict?: Verdict
 }
 
 /**
@@ -27,6 +33,44 @@ export async function failEngine(
   if (!tx.isActive) return endBeside(context, tx, engineId, { status: 'failed', error })
   const observedAt = context.now()
   tx.set(engineId, { ...OVER, status: 'failed', error, completedAt: observedAt, block: undefined })
+  const detail = `Engine "${engineId}" failed: ${failure.detail ?? (error || 'no reason was given')}`
+  // Whatever asked to be left alone means every attempt, and not only those of this rig.
+  const floorMs = retryable ? (failure.verdict?.floorMs ?? 0) : 0
+  const wait = floorMs > 0 ? { retryAt: context.later(floorMs) } : {}
+  return stickRig(context, tx, { stuckCause: 'engine-failure', retryable, detail, observedAt, ...wait })
+}
+
+/**
+ * The work was done, and a watcher in the transaction that was to record the end of the rig threw: what the engines yielded is
+ * kept, and the writ is stuck with what that watcher said. Opening it tries to end the rig once more, without running an engine.
+ */
+export async function endRefused(context: SpiderContext, tx: RigTransaction, refusal: Refusal): Promise<CrawlResult> {
+  tx.setRig({ refusal: refusal.text })
+  return stickRig(context, tx, refusedStatus(context, refusal))
+}
+
+/** What a watcher threw inside the transaction in which something was to be recorded. */
+export interface Refusal {
+  readonly text: string
+  /** The code of the error, if it has one. */
+  readonly code?: string
+}
+
+export function refusalOf(error: unknown): Refusal {
+  const cause = error instanceof TransactionDoomedError ? error.cause : error
+  const code = peekString(cause, 'code')
+  const text = truncateUtf8(errorMessage(cause), MAX_ERROR_TEXT_BYTES) || 'no reason was given'
+  return code === undefined ? { text } : { text, code }
+}
+
+export function refusedStatus(context: SpiderContext, { text, code }: Refusal): SpiderWritStatus {
+  const by = code === undefined ? {} : { refusedBy: code }
+  const detail = `What its rig came to could not be recorded: ${text}`
+  return { stuckCause: 'refused', retryable: false, detail, observedAt: context.now(), ...by }
+}
+
+/** The rig is stuck, and its writ with it, for this reason. */
+async function stickRig(context: SpiderContext, tx: RigTransaction, status: SpiderWritStatus): Promise<CrawlResult> {
   for (const engine of tx.engines) if (isWaiting(engine)) cancelWaiting(tx, engine)
   tx.setRig({ pendingGrafts: undefined })
   tx.end('stuck')
@@ -34,12 +78,9 @@ export async function failEngine(
   const before = await context.writs.get(writId)
   await tx.save()
   const after = await context.writs.get(writId)
-  const result: CrawlResult = { action: 'rig-completed', rigId, writId, outcome: 'stuck' }
-  if (before?.phase === 'stuck' || after?.phase !== 'stuck') return result
-  const detail = `Engine "${engineId}" failed: ${failure.detail ?? (error || 'no reason was given')}`
-  const status: SpiderWritStatus = { stuckCause: 'engine-failure', retryable, detail, observedAt, rigId }
-  await context.clerk.setWritStatus(writId, 'spider', status)
-  return result
+  const isMoved = before?.phase !== 'stuck' && after?.phase === 'stuck'
+  if (isMoved) await context.clerk.setWritStatus(writId, 'spider', { ...status, rigId })
+  return { action: 'rig-completed', rigId, writId, outcome: 'stuck' }
 }
 
 /** The end of an engine whose rig is stuck because of another one: it is kept, and changes nothing else. */

@@ -1,6 +1,7 @@
 import type { CrawlResult } from '../api.js'
 import type { SpiderContext } from '../context.js'
 import { endedOr } from '../engines/claim-engine.js'
+import { changeRig } from './change-rig.js'
 import { engineOnCycle, engineProblem } from './check-engines.js'
 import { failEngine } from './end-rig.js'
 import type { PendingGraft } from './rig.js'
@@ -11,7 +12,7 @@ import { engineRow } from './spawn.js'
 export async function graftNext(context: SpiderContext): Promise<CrawlResult | null> {
   const [first] = await context.queue.find({ where: [['kind', '=', 'graft']], orderBy: ['at', 'asc'], limit: 1 })
   if (first === undefined) return null
-  return context.change(async () => {
+  const change = async (): Promise<CrawlResult | null> => {
     const tx = await RigTransaction.load(context, first.rigId)
     const [graft, ...rest] = tx?.rig.pendingGrafts ?? []
     if (tx === undefined || graft === undefined || !tx.isActive) return null
@@ -24,7 +25,8 @@ export async function graftNext(context: SpiderContext): Promise<CrawlResult | n
     await tx.save()
     const graftedEngineIds = graft.engines.map(({ id }) => id)
     return endedOr(tx, { action: 'engine-grafted', rigId: tx.rig.id, engineId, graftedEngineIds })
-  })
+  }
+  return changeRig(context, first.rigId, change, (result) => result)
 }
 
 async function addEngines(

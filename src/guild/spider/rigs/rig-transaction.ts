@@ -159,18 +159,19 @@ export class RigTransaction {
     const { pendingGrafts = [] } = this.#rig
     if (pendingGrafts[0] !== undefined)
       rows.push({ ...this.#row('graft', '', 0, this.#rig.createdAt), engineId: pendingGrafts[0].engineId })
+    const { isLimited } = this.#context
     let room = this.#room
     for (const engine of this.engines) {
-      const { engineId, place, status, holdUntil } = engine
+      const { engineId, place, status, holdUntil, designId } = engine
       if (status === 'running') rows.push(this.#runningRow(engine))
       else if (status === 'blocked') rows.push(this.#row('block', engineId, place, this.#checkAt(engine)))
       // Without room it is not queued: the change that makes room writes these rows anew.
       else if (this.isReady(engine) && room > 0) {
         if (holdUntil !== undefined && holdUntil > this.#context.now())
-          rows.push(this.#row('hold', engineId, place, holdUntil))
+          rows.push(this.#row(isLimited(designId) ? 'launch-hold' : 'hold', engineId, place, holdUntil))
         else {
           room -= 1
-          rows.push(this.#row('run', engineId, place, this.#rig.createdAt))
+          rows.push(this.#row(isLimited(designId) ? 'launch' : 'run', engineId, place, this.#rig.createdAt))
         }
       }
     }

@@ -57,8 +57,12 @@ export interface EngineInstance {
   readonly claim?: EngineClaim
   /** How many claims of the present attempt lapsed. */
   readonly lapses?: number
-  /** How often the present try came out of a block. */
+  /** How often the present try came out of a block, or was put off. */
   readonly resumes?: number
+  /** It did not run in this rig: what it came to is that of this earlier one. */
+  readonly carriedFrom?: string
+  /** It added engines to its rig. */
+  readonly hasGrafted?: boolean
 }
 
 /** Engines that wait to be added to a rig. */
@@ -79,6 +83,8 @@ export interface RigDoc {
   readonly terminalAt?: string
   readonly resolutionEngineId?: string
   readonly pendingGrafts?: readonly PendingGraft[]
+  /** Its work was done, and a watcher threw this where its end was to be recorded. */
+  readonly refusal?: string
   /** From 1: which rig of its writ it is. */
   readonly attempt: number
 }
@@ -118,20 +124,35 @@ export interface QueueRow {
 
 /**
  * `session`: waits for a session to end; `collect`: its session has ended; `graft`: engines wait to be added; `block`: to be
- * checked when due; `run`: ready; `hold`: ready when due; `lease`: lapsed when due; `push`: to be handed to the work engine;
+ * checked when due; `run`: ready; `hold`: ready when due; `launch` and `launch-hold`: the same of one that launches sessions; `lease`: lapsed when due; `push`: to be handed to the work engine;
  * `item`: handed over.
  */
-export type QueueKind = 'session' | 'collect' | 'graft' | 'block' | 'run' | 'hold' | 'lease' | 'push' | 'item'
+export type QueueKind =
+  | 'session'
+  | 'collect'
+  | 'graft'
+  | 'block'
+  | 'run'
+  | 'hold'
+  | 'launch'
+  | 'launch-hold'
+  | 'lease'
+  | 'push'
+  | 'item'
 
 /**
  * A writ that Spider has to do with, one document each: that is what keeps a writ from having two active rigs.
- * `ready`: may get a rig; `held`: waits for writs that it follows; `active`: has an active rig; `stuck`: a gate made it stuck;
- * `recheck`: stuck, and something in the way has changed.
+ * `ready`: may get a rig; `delayed`: not before `dueAt`; `held`: waits for writs that it follows; `active`: has an active rig;
+ * `cancelling`: has one, and was cancelled by a process that runs no engines; `children`: its rig has completed, and it waits for its
+ * children; `stuck`: a gate made it stuck; `recheck`: stuck, and something in the way has changed.
  */
 export interface DispatchRow {
   readonly id: string
-  readonly state: 'ready' | 'held' | 'active' | 'stuck' | 'recheck'
+  readonly state: 'ready' | 'delayed' | 'held' | 'active' | 'cancelling' | 'children' | 'stuck' | 'recheck'
+  /** It is open, and its type is known to have a template. */
   readonly isOpen: boolean
+  /** Of `delayed`; and of `cancelling`, when its rig is ended. */
+  readonly dueAt?: string
   /** Sorts by age of the writ. */
   readonly at: string
   readonly rigId?: string
@@ -153,6 +174,12 @@ export interface GateRow {
   readonly id: string
   readonly state: 'waited' | 'ended'
   readonly at: string
+}
+
+/** A writ that has to have ended by then. */
+export interface DeadlineRow {
+  readonly id: string
+  readonly dueAt: string
 }
 
 /** A place for one running engine. There are as many as may run at the same time. */

@@ -1,25 +1,77 @@
 import type { WritDoc } from '../../clerk/writs/writ.js'
 import { shortWritId } from '../../clerk/writs/writ-ids.js'
 import type { RigTemplateEngine } from '../../fabricator/engine-design.js'
+import { isVeto } from '../../stacks/transaction/veto.js'
 import type { CrawlResult } from '../api.js'
 import type { SpiderContext } from '../context.js'
-import { dropFlag, waitFor } from '../dispatch/dispatch-queue.js'
+import { dropFlag, queuedAs, waitFor } from '../dispatch/dispatch-queue.js'
+import { completeWithRig } from '../dispatch/families.js'
 import { gateOf } from '../dispatch/link-gate.js'
 import type { SpiderWritStatus } from '../dispatch/writ-status.js'
+import { withCarriedOver } from './carry-over.js'
+import { type Refusal, refusalOf, refusedStatus } from './end-rig.js'
 import { compileGivens, compileWhen, resolveAtSpawn } from './expression.js'
-import type { EngineRow } from './rig.js'
+import { newestRig } from './newest-rig.js'
+import { type EngineRow, isSettled } from './rig.js'
 import { RigTransaction } from './rig-transaction.js'
 
 /** Gives the oldest writ that may have one a rig. Writs whose gate is shut on the way are held or stuck, which is no action. */
 export async function spawnNext(context: SpiderContext): Promise<CrawlResult | null> {
+  await releaseDelayed(context)
   for (;;) {
     if ((await context.slots.count()) >= context.config.maxConcurrentEngines) return null
     const ready = { where: [['state', '=', 'ready']], orderBy: ['at', 'asc'], limit: context.width } as const
     const first = context.pick(await context.dispatch.find(ready))
     if (first === undefined) return null
-    const result = await context.change(() => decide(context, first.id))
+    const result = await context
+      .change(() => decide(context, first.id))
+      .catch((error: unknown) => {
+        if (!isVeto(error)) throw error
+        return context.change(() => refused(context, first.id, refusalOf(error)))
+      })
     if (result !== null) return result
   }
+}
+
+/** A watcher refused to let the writ have a rig, or end with the one it had: without this it would be asked again and again. */
+async function refused(context: SpiderContext, writId: string, refusal: Refusal): Promise<null> {
+  const writ = await context.writs.get(writId)
+  if (writ?.phase !== 'open') return null
+  const rig = await newestRig(context, writId)
+  const status = { ...refusedStatus(context, refusal), ...(rig === undefined ? {} : { rigId: rig.id }) }
+  await stick(context, writId, refusal.text, status)
+  return null
+}
+
+/** A writ whose work is done, and whose end could not be recorded when its rig came to it. Undefined: it needs a rig. */
+async function endNow(context: SpiderContext, writ: WritDoc): Promise<CrawlResult | null | undefined> {
+  const rig = await newestRig(context, writ.id)
+  const ended: CrawlResult = { action: 'rig-completed', rigId: rig?.id ?? '', writId: writ.id, outcome: 'completed' }
+  if (rig?.status === 'completed') return (await completeWithRig(context, writ.id)) ? ended : null
+  if (rig?.status !== 'stuck' || rig.refusal === undefined) return undefined
+  const tx = await RigTransaction.load(context, rig.id)
+  if (tx === undefined || !tx.engines.every(({ status }) => isSettled(status))) return undefined
+  tx.setRig({ status: 'running', refusal: undefined, terminalAt: undefined })
+  await tx.save()
+  return (await context.writs.get(writ.id))?.phase === 'open' ? null : ended
+}
+
+/** How many writs are made ready in one transaction. */
+const BATCH = 200
+
+/** Puts writs in line whose time has come. */
+async function releaseDelayed(context: SpiderContext): Promise<void> {
+  const where = [
+    ['state', '=', 'delayed'],
+    ['dueAt', '<=', context.now()],
+  ] as const
+  const due = await context.dispatch.find({ where: [...where], orderBy: ['dueAt', 'asc'], limit: BATCH })
+  if (due.length === 0) return
+  await context.change(async () => {
+    for (const { id } of due)
+      if ((await context.dispatch.get(id))?.state === 'delayed')
+        await context.dispatch.patch(id, { state: 'ready', dueAt: undefined })
+  })
 }
 
 async function decide(context: SpiderContext, writId: string): Promise<CrawlResult | null> {
@@ -31,11 +83,19 @@ async function decide(context: SpiderContext, writId: string): Promise<CrawlResu
     await context.dispatch.delete(writId)
     return null
   }
+  const ended = await endNow(context, writ)
+  if (ended !== undefined) return ended
   const gate = await gateOf(context, writ)
   const observedAt = context.now()
   switch (gate.kind) {
-    case 'free':
+    case 'free': {
+      const queued = queuedAs(context, writ)
+      if (queued.state === 'delayed') {
+        await context.dispatch.patch(writId, queued)
+        return null
+      }
       return spawn(context, writ, mapping.templateName)
+    }
     case 'held':
       await waitFor(context, row, 'held', gate.blockerIds)
       return null
@@ -85,8 +145,9 @@ async function spawn(context: SpiderContext, writ: WritDoc, templateName: string
   const createdAt = context.now()
   const attempt = (await context.rigs.count([['writId', '=', writ.id]])) + 1
   const resolution = template.resolutionEngine === undefined ? {} : { resolutionEngineId: template.resolutionEngine }
-  const engines = template.engines.map((engine, place) => engineRow(context, id, place, engine, writ))
-  await context.dispatch.patch(writ.id, { state: 'active', rigId: id })
+  const fresh = template.engines.map((engine, place) => engineRow(context, id, place, engine, writ))
+  const engines = await withCarriedOver(context, writ.id, fresh)
+  await context.dispatch.patch(writ.id, { state: 'active', rigId: id, isOpen: true, dueAt: undefined })
   await RigTransaction.fresh(
     context,
     { id, writId: writ.id, status: 'running', createdAt, attempt, step: 0, ...resolution },

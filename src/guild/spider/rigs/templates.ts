@@ -1,3 +1,4 @@
+import { didYouMean } from '../../../core/text/did-you-mean.js'
 import type { RigTemplateEngine } from '../../fabricator/engine-design.js'
 import type { FabricatorApi } from '../../fabricator/registry.js'
 import type { Guild } from '../../host/guild.js'
@@ -51,7 +52,8 @@ interface Sources {
 export function readTemplates(sources: Sources): Templates {
   const { config, fabricator, warn } = sources
   const owners = new Map(fabricator.listEngineDesigns().map(({ id, pluginId }) => [id, pluginId]))
-  const known = (designId: string) => (owners.has(designId) ? undefined : `unknown design "${designId}"`)
+  const known = (designId: string) =>
+    owners.has(designId) ? undefined : `unknown design "${designId}"${didYouMean(designId, [...owners.keys()])}`
   const templates = new Map<string, RigTemplateInfo>()
   for (const [name, template] of Object.entries(config.rigTemplates)) {
     const problem = templateProblem(template, known)
@@ -82,7 +84,7 @@ function readMappings(sources: Sources, templates: ReadonlyMap<string, RigTempla
   for (const [writType, templateName] of Object.entries(sources.config.rigTemplateMappings)) {
     if (!templates.has(templateName))
       throw new SpiderConfigError(
-        `The writ type "${writType}" is mapped to "${templateName}", which is no rig template.`,
+        `The writ type "${writType}" is mapped to "${templateName}", which is no rig template${didYouMean(templateName, [...templates.keys()])}.`,
         { writType },
       )
     mappings.set(writType, { writType, templateName, pluginId: null })

@@ -1,4 +1,4 @@
-import { cancelReason } from '../../../work/control/act.js'
+import { cancelReason } from '../../../work/control/item-actions.js'
 import type { WorkSystem } from '../../../work/create-work.js'
 import type { WorkState } from '../../../work/define/work.js'
 import type { SpiderContext } from '../context.js'

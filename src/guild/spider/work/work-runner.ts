@@ -1,18 +1,20 @@
 import { newToken } from '../../../core/ids.js'
-import { OptionError, OptionTypeError } from '../../../core/options.js'
+import { booleanOption, OptionError, OptionTypeError, optionsObject } from '../../../core/options.js'
 import { errorMessage } from '../../../core/text/error-text.js'
 import { EventLoopTurns } from '../../../core/time/event-loop-turns.js'
+import { keepAlive } from '../../../core/time/keep-alive.js'
 import type { Ms } from '../../../core/time/time.js'
 import { CancelledError, ShutdownDeadlineError } from '../../../source/loop/errors.js'
 import type { WorkSystem } from '../../../work/create-work.js'
 import { defineWork } from '../../../work/define/define-work.js'
 import type { WorkBuilder, WorkContext, WorkResult } from '../../../work/define/work.js'
 import type { SpiderContext } from '../context.js'
+import { expireNext } from '../dispatch/deadlines.js'
 import { unstickNext } from '../dispatch/unstick.js'
 import { type ClaimedEngine, giveBack, takeOver } from '../engines/claim-engine.js'
 import { admitNext, checkNext, collectNext, STOPPING, takeOverLapsed } from '../engines/crawl.js'
 import { runEngine } from '../engines/run-engine.js'
-import { settle } from '../engines/settle-engine.js'
+import { settle, settleHeld } from '../engines/settle-engine.js'
 import { graftNext } from '../rigs/graft.js'
 import type { QueueRow } from '../rigs/rig.js'
 import { RigTransaction } from '../rigs/rig-transaction.js'
@@ -35,6 +37,8 @@ export type EngineWork = WorkBuilder<'spider.engine', EngineItem, void, void>
 export interface StartSpider {
   /** A work system that was made with `spider.engineWork` among its types. */
   readonly work: Pick<WorkSystem, 'enqueue' | 'states' | 'capabilities'>
+  /** Whether the process stays alive until `stop`, also while there is nothing to do. Default: true. */
+  readonly keepAlive?: boolean
 }
 
 /** A Spider that runs by itself. */
@@ -67,6 +71,7 @@ export class SpiderWorkRunner {
   #cancelAgain = () => {}
   #stopListening = () => {}
   #cancelWake: (() => void) | undefined
+  #letProcessEnd = () => {}
   /** Items that this process knows to be in the work system. */
   readonly #seen = new Set<string>()
   readonly #turns: EventLoopTurns
@@ -86,17 +91,21 @@ export class SpiderWorkRunner {
 
   /** Every commit of this process that changes what there is to do wakes it. */
   watch(): void {
-    for (const book of ['queue', 'dispatch', 'gates', 'slots'])
+    for (const book of ['queue', 'dispatch', 'deadlines', 'gates', 'slots'])
       this.#context.stacks.watch('spider', book, () => this.wake(), { failOnError: false })
   }
 
-  start({ work }: StartSpider): SpiderRunning {
+  start(given: StartSpider): SpiderRunning {
+    const { work, keepAlive: isHolding } = optionsObject('start()', given, ['work', 'keepAlive'])
+    const staysAlive = booleanOption('start().keepAlive', isHolding, true)
     const isSystem = typeof work?.enqueue === 'function' && typeof work.states === 'function'
     if (!isSystem || typeof work.capabilities?.atomic !== 'boolean')
       throw new OptionTypeError('start().work', 'a work system', work)
     if (this.#work !== undefined)
       throw new OptionError('start()', 'called once: stop the first one before', 'a second call')
     this.#work = work
+    // It goes on with what another process leaves behind when it dies, however long nothing happens until then.
+    if (staysAlive && this.#context.clock.isReal === true) this.#letProcessEnd = keepAlive()
     this.#context.width = WIDTH
     this.#stopListening = this.#context.stacks.onChangeElsewhere(() => this.#changedElsewhere())
     this.wake()
@@ -113,6 +122,7 @@ export class SpiderWorkRunner {
     this.#cancelWake?.()
     this.#cancelWake = undefined
     await this.#running
+    this.#letProcessEnd()
   }
 
   wake(): void {
@@ -175,6 +185,7 @@ export class SpiderWorkRunner {
     const context = this.#context
     return (
       (await this.#checkItems()) ||
+      (await expireNext(context)) !== null ||
       (await this.#pushNext()) ||
       (await collectNext(context)) !== null ||
       (await graftNext(context)) !== null ||
@@ -256,7 +267,7 @@ export class SpiderWorkRunner {
       }
       if (outcome.kind === 'failed' && signal.aborted) throw signal.reason
       if (outcome.kind === 'failed' && context.isStopping) throw new Error(STOPPING)
-      await settle(context, claimed, outcome)
+      await settleHeld(context, claimed, outcome, signal)
       return ctx.void()
     } catch (error) {
       // A lost lease is a lapse; after everything else that ends here this process is alive, so it gives the claim back. It does
@@ -286,12 +297,15 @@ export class SpiderWorkRunner {
 
   /** How long there is nothing to do: until a block, a hold or a lease is due, and at most the poll interval. */
   async #untilDue(): Promise<number> {
-    const { queue, clock, config } = this.#context
+    const { queue, dispatch, deadlines, clock, config } = this.#context
     let waitMs = config.pollIntervalMs
-    for (const kind of ['block', 'hold', 'lease']) {
+    for (const kind of ['block', 'hold', 'launch-hold', 'lease']) {
       const [next] = await queue.find({ where: [['kind', '=', kind]], orderBy: ['dueAt', 'asc'], limit: 1 })
       if (next !== undefined) waitMs = Math.min(waitMs, Date.parse(next.dueAt) - clock.now())
     }
+    const delayed = { where: [['state', '=', 'delayed']], orderBy: ['dueAt', 'asc'], limit: 1 } as const
+    const dues = [...(await dispatch.find(delayed)), ...(await deadlines.find({ orderBy: ['dueAt', 'asc'], limit: 1 }))]
+    for (const { dueAt } of dues) if (dueAt !== undefined) waitMs = Math.min(waitMs, Date.parse(dueAt) - clock.now())
     return Math.max(1, waitMs)
   }
 }

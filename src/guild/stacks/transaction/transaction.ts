@@ -1,6 +1,5 @@
-import { MillraceError } from '../../../core/error.js'
 import type { BackendTx } from '../backend.js'
-import { RetryableTransactionError, TransactionClosedError, TransactionDoomedError } from '../errors.js'
+import { isRefusal, TransactionClosedError, TransactionDoomedError } from '../errors.js'
 import { Changes } from './coalesce.js'
 
 /**
@@ -66,6 +65,7 @@ export class Transaction {
   hasCalledHandlers = false
   #doom: { readonly cause: unknown } | undefined
   #isEnded = false
+  #isBroken = false
 
   constructor(backend: BackendTx, isReadOnly: boolean) {
     this.backend = backend
@@ -82,17 +82,25 @@ export class Transaction {
     return this.#doom === undefined ? undefined : new TransactionDoomedError(this.#doom.cause)
   }
 
+  /** Whether the store has failed in it, or another transaction was faster. */
+  get isBroken(): boolean {
+    return this.#isBroken
+  }
+
   /** From now on it can only be rolled back. The first cause is the one that is reported. */
   doom(cause: unknown): void {
     this.#doom ??= { cause }
   }
 
-  /** Runs a step of the backend. An error that is not ours leaves the database's transaction in an unknown state. */
+  /** Runs a step of the backend. An error that is no refusal leaves the database's transaction in an unknown state. */
   async step<T>(run: (tx: BackendTx) => Promise<T>): Promise<T> {
     try {
       return await run(this.backend)
     } catch (error) {
-      if (!(error instanceof MillraceError) || error instanceof RetryableTransactionError) this.doom(error)
+      if (!isRefusal(error)) {
+        this.#isBroken = true
+        this.doom(error)
+      }
       throw error
     }
   }

@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
+import { AsyncContext } from '../../../core/async-context.js'
 import { doublingDelay } from '../../../core/retry/backoff.js'
 import type { Clock, Random } from '../../../core/time/clock.js'
 import { keepAlive } from '../../../core/time/keep-alive.js'
@@ -29,7 +29,7 @@ export interface TransactionsOptions {
 /** Runs transactions, and knows which one a call belongs to: the scope travels with the calls. */
 export class Transactions {
   readonly #options: TransactionsOptions
-  readonly #scopes = new AsyncLocalStorage<Scope>()
+  readonly #scopes = new AsyncContext<Scope>()
   /** One writer at a time, where the backend has one. Its turns are also the order of phase 2. */
   readonly #lock = new FifoLock()
   readonly #busy = new Set<Promise<unknown>>()

@@ -1,4 +1,7 @@
+import { classify } from '../../../core/failure/classify.js'
 import { doublingDelay } from '../../../core/retry/backoff.js'
+import { decideRetry, type RetryDecision } from '../../../core/retry/decide-retry.js'
+import { errorMessage } from '../../../core/text/error-text.js'
 import type { Clock } from '../../../core/time/clock.js'
 import { EventLoopTurns } from '../../../core/time/event-loop-turns.js'
 import { keepAlive } from '../../../core/time/keep-alive.js'
@@ -20,12 +23,20 @@ export interface DurableDeliveryOptions {
   readonly leaseMs: Ms
   readonly runIn: <T>(scope: Scope, run: () => T) => T
   readonly warn: (warning: StacksWarning) => void
+  /** Keeps an event that cannot be delivered, with the reason. */
+  readonly deadLetter: (watcher: DurableWatcher, entry: OutboxEntry, error: unknown, tries: number) => Promise<void>
 }
 
 /** A write that waits for its event to be handled. */
 interface Waiter {
   readonly seq: number
   readonly resolve: () => void
+}
+
+/** What a handler threw; `isFinal`: it would throw that again. */
+interface Failure {
+  readonly error: unknown
+  readonly isFinal: boolean
 }
 
 /** How many events are read in one query. */
@@ -35,15 +46,16 @@ const SAVE_EVERY_MS: Ms = 50
 /** The fallback where no wake-up came: poll this often. */
 const POLL_MS: Ms = 1_000
 /**
- * How often an event is delivered again whose handler lost against another transaction, and the longest pause between. About a
- * minute: a conflict says nothing about the event, and skipping it would lose what it was to set in motion.
+ * How often an event is delivered before it is dead-lettered, and the longest pause between two tries. A conflict says nothing about
+ * the event: it passes soon, so it is tried often and for about a minute; any other failure for about two.
  */
-const MAX_TRIES = 60
-const MAX_PAUSE_MS: Ms = 1_000
+const TRIES = { conflict: 60, failure: 20 }
+const MAX_PAUSE_MS: Readonly<Record<keyof typeof TRIES, Ms>> = { conflict: 1_000, failure: 10_000 }
 
 /**
  * Delivers events to one durable watcher, in commit order. In a fleet, the process that holds the watcher's lease does so; the
- * others poll when they are woken. Progress is stored after the handler, so a crash repeats events and loses none.
+ * others poll when they are woken. Progress is stored after the handler, so a crash repeats events and loses none. An event whose
+ * handler fails is delivered again with backoff, and then dead-lettered: nothing is skipped.
  */
 export class DurableDelivery {
   readonly #options: DurableDeliveryOptions
@@ -55,6 +67,7 @@ export class DurableDelivery {
   #onPoll: (() => void)[] = []
   #waiters: Waiter[] = []
   #cancelPoll: (() => void) | undefined
+  #endPause: () => void = () => undefined
 
   constructor(options: DurableDeliveryOptions) {
     this.#options = options
@@ -99,6 +112,7 @@ export class DurableDelivery {
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#cancelPoll?.()
+    this.#endPause()
     await this.#running
     this.#polled(false)
     this.#settle(() => true)
@@ -179,7 +193,9 @@ export class DurableDelivery {
       for (const entry of batch) {
         if (this.#isStopped) break
         if (!(await lease.isHeld())) return false
-        if (!(await this.#handle(entry))) break
+        const outcome = await this.#handle(entry, lease)
+        if (outcome === 'lost') return false
+        if (outcome === 'stopped') break
         cursor = entry.seq
         await this.#turns.due()
         const isLate = clock.monotonic() - savedAt >= SAVE_EVERY_MS
@@ -191,32 +207,80 @@ export class DurableDelivery {
     }
   }
 
-  /** False: it was stopped before the event could be delivered. */
-  async #handle({ event, hops }: OutboxEntry): Promise<boolean> {
-    const { watcher, runIn, warn, clock } = this.#options
+  /** Delivers an event until it is handled or dead-lettered, unless the delivery stops or the lease is lost before. */
+  async #handle(entry: OutboxEntry, lease: WatcherLease): Promise<'handled' | 'stopped' | 'lost'> {
     for (let tries = 1; ; tries += 1) {
-      const delivery: Slot = { isOver: false }
-      const scope: Scope = { ...outside(), hops: hops + 1, delivery, isDurable: true }
-      let failure: { readonly error: unknown } | undefined
-      try {
-        await runIn(scope, async () => watcher.handler(event))
-      } catch (error) {
-        failure = { error }
-      } finally {
-        delivery.isOver = true
+      const failure = await this.#try(entry)
+      if (failure === undefined) return 'handled'
+      const next = this.#nextTry(failure, tries)
+      if (next.kind !== 'retry' && next.kind !== 'defer') {
+        await this.#giveUp(entry, failure.error, tries)
+        return 'handled'
       }
-      if (isConflict(failure?.error) && tries < MAX_TRIES) {
-        if (this.#isStopped) return false
-        await clock.sleep(doublingDelay(tries, { baseMs: 10, maxMs: MAX_PAUSE_MS }))
-        continue
-      }
-      // A chain that was too long is reported here, because the call that began it may be gone.
-      if (scope.chain.refusal !== undefined) failure = { error: scope.chain.refusal }
-      if (failure === undefined) return true
-      const message = `The durable watcher "${watcher.name}" failed on a ${event.type} in ${bookKey(event)}; it goes on with the next event.`
-      warn({ code: 'PHASE2_FAILED', message, error: failure.error, watcher: watcher.name })
-      return true
+      if (!isConflict(failure.error)) this.#failed(entry, failure.error, tries, next.delayMs)
+      if (next.kind === 'defer') tries -= 1
+      if (!this.#isStopped) await this.#pause(next.delayMs)
+      if (this.#isStopped) return 'stopped'
+      if (!(await lease.isHeld())) return 'lost'
     }
+  }
+
+  async #try({ event, hops }: OutboxEntry): Promise<Failure | undefined> {
+    const { watcher, runIn } = this.#options
+    const delivery: Slot = { isOver: false }
+    const scope: Scope = { ...outside(), hops: hops + 1, delivery, isDurable: true }
+    let failure: Failure | undefined
+    try {
+      await runIn(scope, async () => watcher.handler(event))
+    } catch (error) {
+      failure = { error, isFinal: false }
+    } finally {
+      delivery.isOver = true
+    }
+    // A chain that was too long would be too long again. It is reported here, because the call that began it may be gone.
+    return scope.chain.refusal === undefined ? failure : { error: scope.chain.refusal, isFinal: true }
+  }
+
+  #nextTry({ error, isFinal }: Failure, tries: number): RetryDecision {
+    const now = this.#options.clock.now()
+    const kind = isConflict(error) ? 'conflict' : 'failure'
+    return decideRetry({
+      verdict: classify(error, { now }),
+      said: isFinal ? 'abort' : undefined,
+      attempt: tries,
+      maxAttempts: TRIES[kind],
+      delayMs: (attempt) => doublingDelay(attempt - 1, { baseMs: 20, maxMs: MAX_PAUSE_MS[kind] }),
+      now,
+    })
+  }
+
+  /** Writes wait for a first try only: this event may take long, and those after it wait for it. */
+  #failed({ event }: OutboxEntry, error: unknown, tries: number, delayMs: Ms): void {
+    this.#isBehind = true
+    this.#settle(() => true)
+    if (tries > 1) return
+    const { watcher, warn } = this.#options
+    const message = `The durable watcher "${watcher.name}" failed on the ${event.type} of a document in ${bookKey(event)}; it is tried again in ${delayMs} ms: ${errorMessage(error)}`
+    warn({ code: 'WATCHER_FAILED', message, error, watcher: watcher.name })
+  }
+
+  async #giveUp(entry: OutboxEntry, error: unknown, tries: number): Promise<void> {
+    const { watcher, warn, deadLetter } = this.#options
+    await deadLetter(watcher, entry, error, tries)
+    const { event } = entry
+    const message = `The durable watcher "${watcher.name}" failed ${tries === 1 ? 'for good' : `${tries} times`} on the ${event.type} of a document in ${bookKey(event)}. The event is dead-lettered (see deadEvents()), and it goes on with the next one: ${errorMessage(error)}`
+    warn({ code: 'EVENT_DEAD_LETTERED', message, error, watcher: watcher.name })
+  }
+
+  /** Ends early when the delivery stops. */
+  #pause(ms: Ms): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(ms, resolve)
+      this.#endPause = () => {
+        cancel()
+        resolve()
+      }
+    })
   }
 
   #polled(isBehind: boolean): void {

@@ -53,7 +53,7 @@ export class PostCommit {
         } catch (error) {
           // A chain that is too long rejects the call that began it.
           if (error === scope.chain.refusal) continue
-          const message = `A phase-2 watcher of ${bookKey(event)} failed on a ${event.type}; the write stays.`
+          const message = `A phase-2 watcher of ${bookKey(event)} failed on the ${event.type} of a document; the write stays.`
           warn({ code: 'PHASE2_FAILED', message, error })
         }
       }
