@@ -154,7 +154,7 @@ class AtOnce implements Admission<ClaimedItem> {
   }
   offer(delivery: Delivery<ClaimedItem>): 'taken' {
     this.#running += 1
-    void this.#carry!([delivery]).then(() => {
+    this.#carry!([delivery], undefined, () => {
       this.#running -= 1
       if (this.#running <= this.#max / 2) this.#wake?.()
     })

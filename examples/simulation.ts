@@ -23,4 +23,4 @@ const report = await simulate({
     }
   },
 })
-console.log(`${report.seeds} seeds, ${report.crashes} crashes, ${report.runs} runs of ${report.items} items`)
+console.log(`${report}`)

@@ -1,5 +1,5 @@
 // What `npm start` runs: a day in a bakery, on embedded SQLite. Typed work, a fan-out whose parts add up, a card terminal that fails at
-// first, a van that is late, an address that does not exist, a schedule, and a guild whose writs are retried by themselves.
+// first, a van that is late, an address that does not exist and a schedule; then a guild whose writs are retried by themselves.
 // `npm start` stays up when the story is over, with the schedule going on; `npm start -- --once` ends with its tables.
 // Kill it with -9 whenever you like and start it again: it goes on where it was, and nothing outside happens twice.
 // The parts are in examples/start:
@@ -15,8 +15,9 @@ import { createWork, defaultCodec, MillraceError } from 'millrace'
 import type { SpiderRunning } from 'millrace/guild/spider'
 import { openOps } from 'millrace/ops'
 import { sqliteBackend } from 'millrace/sqlite'
-import { type BookedItem, type Books, isOpen, isSettled, problemsOf } from './start/books.js'
+import { areOrdersDone, type BookedItem, type Books, isOpen, isSettled, problemsOf } from './start/books.js'
 import { openGuild, postWrits, standOfWrits } from './start/guild.js'
+import { print } from './start/lines.js'
 import { canShowOverview, liveOverview } from './start/live-overview.js'
 import { Outside } from './start/outside.js'
 import { paced } from './start/pace.js'
@@ -59,7 +60,8 @@ const work = createWork({
   keepAlive: true,
   autoStart: false,
   onEvent: story.tell,
-  onError: (error, phase) => console.error(`  trouble (${phase}):`, error instanceof Error ? error.message : error),
+  onError: (error, phase) =>
+    story.trouble(`trouble (${phase}): ${error instanceof Error ? error.message : String(error)}`),
 })
 
 let planning: SpiderRunning | undefined
@@ -84,22 +86,24 @@ function giveUp(error: unknown): never {
 
 async function greet(): Promise<void> {
   if (!folder.isResumed) {
-    console.log(`A day in the bakery. Its work is in ${folder.path}: kill this, start it again, and it goes on.\n`)
+    print(`A day in the bakery. Its work is in ${folder.path}: kill this, start it again, and it goes on.`)
+    print(
+      'Three orders come in. The lines of each are baked side by side. When all of them are done, the customer is to be charged, a label printed and the order delivered; some of it goes wrong.\n',
+    )
     return
   }
   const items = await readItems()
   const open = items.filter(isOpen)
   const held = open.filter(({ state }) => state === 'active').length
-  console.log(
+  print(
     `Going on with the day that was begun in ${folder.path}: ${items.length - open.length} items have ended, ${open.length} have not.`,
   )
-  const whose = 'are held by a process that was killed (they are free within 3 s), or that works beside this one'
-  console.log(held === 0 ? '' : `${held} of them ${whose}.\n`)
+  const whose = 'held by a process that was killed (free within 3 s), or by one that works beside this one'
+  print(held === 0 ? '' : `${held} of them: ${whose}.\n`)
 }
 
 /** Enqueues everything under fixed ids, so a later process does not enqueue it again. */
 async function begin(): Promise<void> {
-  await postWrits(bakers)
   await work.enqueueMany(ORDERS.map((order) => withId(bakeOrder(order), `order/${order.customer}`)))
   // With --once the schedule ends by itself: when the last is about to be fired, there is none after it.
   if (!isOnce || (await feeds()) < FEEDS) {
@@ -110,6 +114,15 @@ async function begin(): Promise<void> {
     })
   }
   work.start()
+  if ((await bakers.clerk.count()) > 0) planning = bakers.spider.start({ work })
+}
+
+/** The second part of the story. A process that begins with it goes on with what was posted. */
+async function beginGuild(): Promise<void> {
+  print(
+    '\nThe orders are done. The bakery is also a guild: it owes bread that takes several steps, any of which may fail. Its words are explained as they come up.\n',
+  )
+  await postWrits(bakers)
   planning = bakers.spider.start({ work })
 }
 
@@ -118,6 +131,7 @@ async function untilTheEnd(): Promise<number> {
   let books = await readBooks()
   while (!isSettled(books)) {
     if (interrupt.signal.aborted) return interrupted()
+    if (planning === undefined && areOrdersDone(books.items)) await beginGuild()
     await sleep(250, undefined, { signal: interrupt.signal }).catch(() => undefined)
     books = await readBooks()
   }
@@ -128,16 +142,14 @@ async function untilTheEnd(): Promise<number> {
     return 1
   }
   const [items, effects] = [books.items.length, books.effects.length]
-  console.log(
-    `\nThe books are right: ${items} items were accepted and ended as planned, with ${effects} effects, each once.`,
-  )
+  print(`\nThe books are right: ${items} items were accepted and ended as planned, with ${effects} effects, each once.`)
   folder.finish()
   if (isOnce) {
     tellHowToLook()
     return 0
   }
-  const end = canShowOverview ? 'The live overview comes up in a moment; q or Ctrl-C ends it.' : 'Ctrl-C ends it.'
-  console.log(`The sourdough is fed on. ${end}\n`)
+  const end = canShowOverview ? 'In a moment, the live overview comes up; q or Ctrl-C ends it.' : 'Ctrl-C ends it.'
+  print(`The schedule goes on feeding the sourdough. ${end}\n`)
   await watch()
   return interrupted()
 }
@@ -157,9 +169,7 @@ async function watch(): Promise<void> {
 async function interrupted(): Promise<number> {
   await handBack()
   const open = (await readItems()).filter(isOpen).length
-  console.log(
-    `\nInterrupted. ${open} items have not ended; what ran was handed back, and they wait for the next start.`,
-  )
+  print(`\nInterrupted. ${open} items have not ended; what ran was handed back, and they wait for the next start.`)
   tellHowToLook()
   return isOnce ? 130 : 0
 }
@@ -172,8 +182,8 @@ async function handBack(): Promise<void> {
 
 function tellHowToLook(): void {
   console.log('To look at it:')
-  for (const command of ['overview', 'writs', 'show order/Ada/charge'])
-    console.log(`  npx millrace ${command} --backend sqlite:${folder.work}`)
+  console.log(`  export MILLRACE_BACKEND=sqlite:${folder.work}`)
+  for (const command of ['overview', 'writs', 'show order/Ada/charge']) console.log(`  npx millrace ${command}`)
 }
 
 /** How often the schedule has fired, in this process and in those before it. */

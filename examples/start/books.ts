@@ -35,6 +35,15 @@ export function isSettled({ items, writs }: Pick<Books, 'items' | 'writs'>): boo
   return isSeeded && !moves && fed >= FEEDS && writs.length > 0 && writs.every(({ isAtRest }) => isAtRest)
 }
 
+/** Whether all orders have come to their end. The guild has its turn after them. */
+export function areOrdersDone(items: readonly BookedItem[]): boolean {
+  const moves = items.some((item) => !BESIDE.has(item.type) && isOpen(item))
+  return !moves && ORDERS.every(({ customer }) => items.some(({ id }) => id === `order/${customer}`))
+}
+
+/** What is no part of an order. */
+const BESIDE: ReadonlySet<string> = new Set(['feed-sourdough', 'spider.engine'])
+
 /** What became of a type. */
 export interface TypeTotal {
   readonly type: string

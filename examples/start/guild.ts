@@ -103,7 +103,7 @@ function enginesOf(outside: Outside, story: Story): Record<string, EngineDesign>
   const begin = async (rigId: string, engineId: string, title: string) => {
     // Which attempt at the writ this is: one rig is one attempt.
     const { attempt } = await guild().apparatus<SpiderApi>('spider').show(rigId)
-    story.say('rig', title, `rig ${attempt}: ${engineId}`)
+    story.say('rig', title, `rig ${attempt}: ${engineId}`, ['rig', 'engine'])
     return attempt
   }
   return {
@@ -136,12 +136,18 @@ function enginesOf(outside: Outside, story: Story): Record<string, EngineDesign>
 /** Tells of every step of a writ, after it was committed. */
 function tellerOf(story: Story): PluginSource {
   const onChange = (event: ChangeEvent<WritDoc>): void => {
-    if (event.type === 'create') story.say('owed', event.entry.title, `a new writ, ${event.entry.phase}`)
+    if (event.type === 'create') {
+      const { title: owed } = event.entry
+      const follows = WRITS.find((writ) => writ.title === owed)?.follows
+      if (follows === undefined) story.say('owed', owed, 'a new writ', ['writ'])
+      else story.say('owed', owed, `a new writ, which follows "${follows}"`, ['writ', 'follows'])
+    }
     if (event.type !== 'update' || event.prev.phase === event.entry.phase) return
     const { title, phase, resolution } = event.entry
     const isRetry = event.prev.phase === 'stuck' && phase === 'open'
-    if (isRetry) story.say('reopened', title, 'Clockworks-Retry opened it again, by itself')
-    else story.say(phase, title, phase === 'stuck' ? `${resolution ?? ''}` : '')
+    if (isRetry) story.say('reopened', title, 'by Clockworks-Retry', ['Clockworks-Retry'])
+    else if (phase === 'stuck') story.say(phase, title, `${resolution ?? ''}`, ['stuck'])
+    else story.say(phase, title, '')
   }
   return {
     package: 'teller-apparatus',

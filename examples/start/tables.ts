@@ -1,5 +1,6 @@
 import { type Books, problemOf, totals } from './books.js'
 import { ink } from './ink.js'
+import { beside, room, wrapped } from './lines.js'
 import type { EffectSum } from './outside.js'
 import type { Bill } from './work.js'
 
@@ -41,7 +42,7 @@ export function printTables(books: Books, bills: ReadonlyMap<string, Bill>, sums
       return [title, phase, `${rigs}`, `${why}${note}`.trim()]
     }),
   )
-  heading('What happened outside (asked for more often than it happened: a run was repeated, its effect was not):')
+  heading('What happened outside, each once, even where a run that was cut off asked for it again:')
   table(
     ['effect', 'happened', 'asked for', 'amount'],
     sums.map(({ kind, effects, calls, amount }) => [
@@ -58,13 +59,20 @@ function money(cents: number): string {
 }
 
 function heading(text: string): void {
-  console.log(`\n${ink('bold', text)}\n`)
+  console.log()
+  for (const line of wrapped(text, room())) console.log(ink('bold', line))
+  console.log()
 }
 
 function table(titles: readonly string[], rows: readonly (readonly string[])[]): void {
   const widths = titles.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)))
   for (const [i, row] of [titles, ...rows].entries()) {
-    const line = `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('   ')}`.trimEnd()
-    console.log(i === 0 ? ink('dim', line) : line)
+    const cells = row.slice(0, -1).map((cell, column) => `${cell.padEnd(widths[column] ?? 0)}   `)
+    // Only the last column has texts of any length.
+    for (const line of beside(`  ${cells.join('')}`, INDENT, row.at(-1) ?? ''))
+      console.log(i === 0 ? ink('dim', line.trimEnd()) : line.trimEnd())
   }
 }
+
+/** Where a text begins that has no room beside its row. */
+const INDENT = 6

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { COMPILER_ARGS, compilerEnvironment } from '../../scripts/lib/compiler.mjs'
 import { references } from '../../scripts/lib/docs/reference.mjs'
 import { root } from '../../scripts/lib/root.mjs'
 import { modulesOf, type PageModule } from './code-blocks.js'
@@ -60,7 +61,8 @@ function compiled(modules: readonly PageModule[]): string[] {
     for (const { name, text } of modules) writeIfChanged(join(folder, name), text)
     writeFileSync(project, JSON.stringify(config))
     const compiler = join(root, 'node_modules', '.bin', 'tsc')
-    const { stdout, error } = spawnSync(compiler, ['-p', project, '--pretty', 'false'], {
+    const { stdout, error } = spawnSync(compiler, ['-p', project, '--pretty', 'false', ...COMPILER_ARGS], {
+      env: compilerEnvironment(),
       cwd: folder,
       encoding: 'utf8',
     })

@@ -6,6 +6,7 @@ import Database from 'better-sqlite3'
 import { afterAll, describe, expect, it } from 'vitest'
 import { root } from '../../scripts/lib/root.mjs'
 import { typescriptProgram } from '../../scripts/lib/run-typescript.mjs'
+import { noTerminal, Terminal } from '../cli/terminal.js'
 
 /** Each in its own folder; in parallel, since they mostly wait for leases and for the schedule. */
 async function inHome(test: (home: string) => Promise<void>): Promise<void> {
@@ -115,6 +116,16 @@ function outside(file: string) {
   }
 }
 
+/** The words of the guild, each with a word of the sentence that explains it. */
+const GUILD_WORDS = [
+  ['writ', 'A writ is something'],
+  ['follows', 'A writ that follows'],
+  ['rig', 'A rig is'],
+  ['engine', 'An engine is'],
+  ['stuck', 'A writ is stuck when'],
+  ['Clockworks-Retry', 'Clockworks-Retry opens'],
+] as const
+
 const launcher = join(root, 'scripts', 'start.mjs')
 
 describe.concurrent('npm start -- --once', () => {
@@ -132,6 +143,15 @@ describe.concurrent('npm start -- --once', () => {
       expect(stdout).toMatch(/done +order\/Ada\/charge +on attempt 3$/m)
       expect(stdout).toMatch(/dead +order\/Grace\/label +attempt 1: .* \(poison by rule "explicit": never again\)$/m)
       expect(stdout).toMatch(/reopened +rye loaf .*\n(.*\n)*.*completed +rye loaf$/m)
+      // The orders first, in plain words; then the guild, each of its words explained once, when it first comes up.
+      const [orders = '', guild = ''] = stdout.split('The orders are done.')
+      expect(orders).toMatch(/done +order\/Barbara\/deliver$/m)
+      expect(orders).not.toMatch(/writ|\brig\b|engine|guild|stuck|clockworks/i)
+      for (const [word, explanation] of GUILD_WORDS) {
+        expect(guild.split(explanation), word).toHaveLength(2)
+        const [before = ''] = guild.split(explanation)
+        expect(before, word).not.toMatch(new RegExp(`\\b${word}\\b`))
+      }
       expect(tableOf(stdout, 'What became of the work')).toEqual([
         ...TYPES,
         ['feed-sourdough', '4', '4', '0', '0', 'yes'],
@@ -225,7 +245,7 @@ describe.concurrent('the application, interrupted and killed in the middle and s
       expect(handedBack).toMatchObject({ code: 0 })
       expect(handedBack.stdout).toMatch(/Interrupted\. [1-9]\d* items have not ended/)
       const file = join(home, 'run-1.1', 'work.db')
-      expect(handedBack.stdout).toContain(`npx millrace overview --backend sqlite:${file}`)
+      expect(handedBack.stdout).toContain(`export MILLRACE_BACKEND=sqlite:${file}\n  npx millrace overview\n`)
 
       const lines: number[] = []
       for (let kill = 1; kill <= 3; kill += 1) {
@@ -301,3 +321,33 @@ describe.concurrent('npm start', () => {
     }),
   )
 })
+
+describe.skipIf(noTerminal !== undefined).each([80, 120])(
+  'npm start -- --once on a terminal of %i columns',
+  (columns) => {
+    it('breaks no line in the middle of a word', () =>
+      inHome(async (home) => {
+        const terminal = new Terminal(`start-${columns}`)
+        // The folder has a short name, because a path is one word.
+        const folder = join(home, 'x')
+        terminal.open(columns, 200, { MILLRACE_START_DIR: folder, MILLRACE_START_PACE: '0.1' })
+        try {
+          await terminal.type(`clear; cd '${root}'; '${process.execPath}' '${launcher}' --once; echo "ended with $?"`)
+          const seen = await terminal.shows('ended with 0')
+          expect(seen).toContain('The books are right')
+          // What the terminal itself had to break is all that these two could differ in.
+          expect(trimmed(await terminal.unbroken())).toEqual(trimmed(seen))
+          const [, story = ''] = seen.split('A day in the bakery')
+          expect(Math.max(...story.split('\n').map(({ length }) => length))).toBeLessThan(columns)
+        } finally {
+          terminal.close()
+        }
+      }))
+  },
+)
+
+function trimmed(screen: string): string[] {
+  // Below the command, which is longer than a line.
+  const [, story = ''] = screen.split('A day in the bakery')
+  return story.split('\n').map((line) => line.trimEnd())
+}
