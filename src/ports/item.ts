@@ -61,7 +61,7 @@ export interface EnvelopeHead {
   readonly [unknown: string]: unknown
 }
 
-/** Temporary ownership of an item. The token is unguessable; the fence rises by one with every lease of that item. */
+/** Temporary ownership of an item. The token is unguessable; the fence rises with every lease of that item, not always by one. */
 export interface Lease {
   readonly id: string
   readonly queue: string

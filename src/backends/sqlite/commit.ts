@@ -6,6 +6,7 @@ import { checkGuard, guardedId, STALE } from '../shared/check-guard.js'
 import type { Notifications } from '../shared/notifications.js'
 import { keepsUtf8, refusalOf, type StorageLimits } from '../shared/refusal.js'
 import { type ControlEffect, type SortedEffects, sortEffects } from '../shared/sort-effects.js'
+import { COMPLETED, statusOf } from '../shared/state-codes.js'
 import { enqueueAll } from './enqueue.js'
 import { GateTable } from './gate-table.js'
 import { GroupTable } from './group-table.js'
@@ -13,7 +14,6 @@ import { applyToItem, type CommitContext, type ItemEffect, present } from './ite
 import type { Leases } from './lease.js'
 import { freePaused } from './pauses.js'
 import type { ItemRow, Statements } from './sql.js'
-import { COMPLETED, statusOf } from './states.js'
 
 const NONE: never[] = []
 const LIMITS: StorageLimits = { ...keepsUtf8, item: ({ id, input }) => keepsUtf8.text('input', id, input) }

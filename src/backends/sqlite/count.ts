@@ -2,9 +2,9 @@ import type { At } from '../../core/time/time.js'
 import type { SqliteValue } from '../../drivers/sqlite/database.js'
 import type { ItemQuery } from '../../ports/inspect.js'
 import { ITEM_STATES } from '../../ports/words.js'
+import { COMPLETED } from '../shared/state-codes.js'
 import { queueTypesOf } from './queue-types.js'
 import type { Statements } from './sql.js'
-import { COMPLETED } from './states.js'
 import type { Tables } from './tables.js'
 
 type Query = Omit<ItemQuery, 'cursor' | 'limit'>

@@ -1,8 +1,9 @@
 import type { EffectOf } from '../../ports/settlement.js'
 import type { GroupChange } from '../shared/sort-effects.js'
+import { ACTIVE, BLOCKED, RETRYING, SCHEDULED, WAITING } from '../shared/state-codes.js'
 import { restOf } from './columns.js'
 import type { CommitContext } from './item-effects.js'
-import { ACTIVE, BLOCKED, GATED, HAS_GATE, HAS_TAGS, RETRYING, SCHEDULED, SINGLE, WAITING } from './states.js'
+import { GATED, HAS_GATE, HAS_TAGS, SINGLE } from './item-flags.js'
 
 /**
  * Enqueues, and yields what the settlement adds to the open count of each group: without enqueues whose ids exist, and without

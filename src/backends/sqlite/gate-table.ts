@@ -2,8 +2,9 @@ import type { At } from '../../core/time/time.js'
 import { gateVerdict } from '../../ports/gate.js'
 import type { EffectOf } from '../../ports/settlement.js'
 import type { Notifications } from '../shared/notifications.js'
+import { COMPLETED, WAITING } from '../shared/state-codes.js'
+import { HAS_TAGS } from './item-flags.js'
 import type { Statements } from './sql.js'
-import { COMPLETED, HAS_TAGS, WAITING } from './states.js'
 
 interface Page {
   readonly heldId: string

@@ -2,8 +2,9 @@ import type { At, Ms } from '../../core/time/time.js'
 import { KEEP_COMPLETED_MS } from '../../ports/limits.js'
 import type { GroupValue } from '../../ports/settlement.js'
 import type { Notifications } from '../shared/notifications.js'
+import { COMPLETED } from '../shared/state-codes.js'
+import { SINGLE, WATCHED } from './item-flags.js'
 import type { GroupRow, ItemRow, Statements } from './sql.js'
-import { COMPLETED, SINGLE, WATCHED } from './states.js'
 
 /** A group while a batch moves it: read once, written once. */
 interface Page {

@@ -7,25 +7,13 @@ import { ATTEMPTS_KEPT } from '../../ports/limits.js'
 import type { EffectOf } from '../../ports/settlement.js'
 import type { Notifications } from '../shared/notifications.js'
 import type { OutcomeEffect } from '../shared/sort-effects.js'
+import { CANCELLED, COMPLETED, DEAD, RETRYING, SCHEDULED, WAITING } from '../shared/state-codes.js'
 import { restOf, withRest } from './columns.js'
 import type { GateTable } from './gate-table.js'
 import type { GroupTable } from './group-table.js'
+import { GATED, HAS_ATTEMPTS, HAS_GATE, HAS_TAGS, SINGLE, WATCHED } from './item-flags.js'
 import type { Leases } from './lease.js'
 import type { ItemRow, Statements } from './sql.js'
-import {
-  CANCELLED,
-  COMPLETED,
-  DEAD,
-  GATED,
-  HAS_ATTEMPTS,
-  HAS_GATE,
-  HAS_TAGS,
-  RETRYING,
-  SCHEDULED,
-  SINGLE,
-  WAITING,
-  WATCHED,
-} from './states.js'
 
 export type ItemEffect = OutcomeEffect | EffectOf<'recordAttempt' | 'requestCancel'>
 

@@ -7,10 +7,10 @@ import { commitBatch } from './commit.js'
 import { type SqliteContext, writeAndNotify } from './context.js'
 import type { Enlist } from './enlist.js'
 import { inspectOn } from './inspect.js'
+import { WATCHED } from './item-flags.js'
 import { extendLeases } from './lease.js'
 import { viewOf } from './read.js'
 import type { Statements } from './sql.js'
-import { WATCHED } from './states.js'
 
 /** The native ledger of the SQLite backend: each verb is one transaction, which it shares with the others of its turn. */
 export function sqliteLedger(context: SqliteContext, enlist: Enlist): Ledger {

@@ -1,8 +1,8 @@
 import type { At } from '../../core/time/time.js'
 import type { Notifications } from '../shared/notifications.js'
+import { BLOCKED, RETRYING, SCHEDULED, WAITING } from '../shared/state-codes.js'
 import { queueTypesOf } from './queue-types.js'
 import type { Statements } from './sql.js'
-import { BLOCKED, RETRYING, SCHEDULED, WAITING } from './states.js'
 import { moveTags } from './tags.js'
 
 /** How many items one step frees: bounded, so that no transaction waits for a big pause to end. */

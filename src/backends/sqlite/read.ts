@@ -4,9 +4,9 @@ import { listedError } from '../../core/text/error-text.js'
 import type { At, Ms } from '../../core/time/time.js'
 import type { ItemSummary, ItemView } from '../../ports/inspect.js'
 import type { Ending, EnvelopeHead, Hold } from '../../ports/item.js'
+import { statusOf } from '../shared/state-codes.js'
 import { withRest } from './columns.js'
 import type { ViewRow } from './sql.js'
-import { statusOf } from './states.js'
 
 /** The item as those see it who ask for it. `leaseEnd` puts the end of a lease into wall time. Undefined: its time is over. */
 export function viewOf(row: ViewRow, now: At, leaseEnd: (until: Ms) => At): ItemView | undefined {

@@ -1,6 +1,7 @@
 import type { At } from '../../core/time/time.js'
+import { WAITING } from '../shared/state-codes.js'
+import { HAS_TAGS } from './item-flags.js'
 import type { Statements } from './sql.js'
-import { HAS_TAGS, WAITING } from './states.js'
 
 /** The tags of these items follow them into their new state. */
 export function moveTags(

@@ -1,9 +1,9 @@
 import type { Mutable } from '../../core/mutable.js'
 import type { At } from '../../core/time/time.js'
 import type { Throughput } from '../../ports/inspect.js'
+import { COMPLETED, WAITING } from '../shared/state-codes.js'
 import { queueTypesOf } from './queue-types.js'
 import type { Statements } from './sql.js'
-import { COMPLETED, WAITING } from './states.js'
 
 /** What ended after an instant and since when the oldest waits, for each queue and type. */
 export function throughputOf(sql: Statements, after: At, now: At): Throughput[] {

@@ -70,7 +70,7 @@ export const releaseClauses = clausesOn<LedgerBench>()({
       await bench.apply('the release', [releaseNow('a', 'running')])
       same((await commitOne(ledger, complete(first))).kind, 'stale', 'the end by the lease that it had')
       const [second] = await bench.take(['a'])
-      same(second.lease.fence, first.lease.fence + 1, 'the fence of the next lease')
+      holds(second.lease.fence > first.lease.fence, 'the next lease has a higher fence')
       await bench.apply('its end', [complete(second, '1')])
     },
   },
