@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { redisBackend } from '../src/backends/redis/index.js'
 import { createWork, defineWork } from '../src/index.js'
 import { startRedis } from '../test/servers/index.js'
+import { failOnError } from './lib/fail-on-error.js'
 import { peer, peerVersion } from './lib/peers.js'
 
 /** As much of BullMQ as is used here; it is no dependency, so its types are not there. */
@@ -41,7 +42,7 @@ const ping = defineWork('ping', (sent: Sent, ctx) => {
 })
 
 async function workOurs(url: string): Promise<void> {
-  createWork({ backend: redisBackend({ url }), work: [ping] as const }).start()
+  createWork({ backend: redisBackend({ url }), work: [ping] as const, keepAlive: true, onError: failOnError }).start()
   await rest(500)
   process.send?.('ready')
 }
@@ -67,6 +68,10 @@ interface Contender {
 
 async function workerOf(kind: string, where: string): Promise<ChildProcess> {
   const worker = fork(fileURLToPath(import.meta.url), [kind, where], { stdio: 'inherit' })
+  // Without its worker the bench would wait for ever, and without the bench the worker would.
+  worker.once('exit', (code, signal) => {
+    if (signal === null) process.exit(code || 1)
+  })
   await once(worker, 'message')
   return worker
 }
@@ -126,6 +131,7 @@ async function compare(samples: number, rounds: number): Promise<void> {
 }
 
 const [kind = '', where = ''] = process.argv.slice(2)
+if (process.connected) process.once('disconnect', () => process.exit())
 if (kind === 'ours') await workOurs(where)
 else if (kind === 'bullmq') await workBullMq(Number(where))
 else await compare(Number(kind) || 100, Number(where) || 5)
