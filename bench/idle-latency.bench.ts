@@ -68,7 +68,7 @@ interface Contender {
 
 async function workerOf(kind: string, where: string): Promise<ChildProcess> {
   const worker = fork(fileURLToPath(import.meta.url), [kind, where], { stdio: 'inherit' })
-  // Without its worker the bench would wait for ever, and without the bench the worker would.
+  // Without its worker the bench would wait forever, and without the bench the worker would.
   worker.once('exit', (code, signal) => {
     if (signal === null) process.exit(code || 1)
   })

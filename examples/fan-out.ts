@@ -24,7 +24,7 @@ const countChapter = defineWork(
     return ctx.result<Count>(
       { chapters: [chapter], words },
       {
-        // Called with the group's value so far, and again when somebody else was faster: nothing is lost.
+        // Called with the group's value so far, and again when another item was faster: nothing is lost.
         append: (sum) => ({
           chapters: [...(sum?.chapters ?? []), chapter].sort(),
           words: (sum?.words ?? 0) + words,

@@ -25,7 +25,7 @@ export class BuildError extends Error {}
 /**
  * Builds the package into `dist`: modules by the compiler, everything else under `src` (`.sql`, `.lua`, pages) copied beside them,
  * and in `dist/cjs` the same modules as CommonJS, with the declarations of both. The result takes the place of the old `dist` only
- * when it is complete, so that nobody who runs from `dist` meets half a build or a file whose source is gone.
+ * when it is complete, so a program that runs from `dist` never meets half a build or a file whose source is gone.
  * @param {string} [folder] the folder that holds `src`
  */
 export function build(folder = root) {

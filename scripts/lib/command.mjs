@@ -4,7 +4,7 @@ import { SetupError } from './packages.mjs'
 import { root } from './root.mjs'
 
 /**
- * The body of a command: what people can mend is printed as a sentence, what only we can mend with its stack; both exit 1.
+ * The body of a command: what people can fix is printed as a sentence, what only we can fix with its stack; both exit 1.
  * @param {() => Promise<number> | number} body returns the exit code
  */
 export async function command(body) {

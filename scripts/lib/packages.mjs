@@ -38,7 +38,7 @@ export function ensurePackages(folder = root) {
   if (reason !== undefined || !existsSync(stamp)) writeFileSync(stamp, builtFor())
 }
 
-/** A set-up that cannot go on; the message says what to do, so no stack is printed. */
+/** A setup that cannot continue; the message says what to do, so no stack is printed. */
 export class SetupError extends Error {}
 
 /** @param {string} version */

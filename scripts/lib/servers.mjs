@@ -76,7 +76,7 @@ function isExecutable(path) {
 }
 
 /**
- * What to tell somebody whose machine is not ours to install on.
+ * What to tell people on whose machine we do not install anything.
  * @param {readonly Server[]} missing
  * @param {NodeJS.Platform} platform
  */

@@ -96,7 +96,7 @@ function run({ command, args, env = process.env, isShown = false }) {
     const child = spawn(program, args, {
       cwd: root,
       env,
-      // Nobody answers questions here: a step that asks one must fail at once, not wait.
+      // A question would find no answer here: a step that asks one must fail immediately, not wait.
       stdio: isShown ? ['ignore', 'inherit', 'inherit'] : ['ignore', 'pipe', 'pipe'],
     })
     running.add(child)

@@ -27,7 +27,7 @@ export class AsyncContext<T> {
 
 const storage = new AsyncLocalStorage<Entry>()
 
-/** What the other objects set. A chain of calls that goes on for ever must not gather an entry per call. */
+/** What the other objects set. A chain of calls that goes on forever must not gather an entry per call. */
 function without(entry: Entry | undefined, owner: object): Entry | undefined {
   if (entry === undefined) return undefined
   if (entry.owner === owner) return entry.outer

@@ -8,7 +8,7 @@ export type ItemStatus = 'pending' | 'running' | 'completed' | 'dead'
 
 /** How an item ended. The first two are successes; the rest say why it is dead. */
 export type Ending = 'completed' | 'dropped' | DeadEnding
-/** Why a dead item was given up. */
+/** Why an item died. */
 export type DeadEnding = 'exhausted' | 'aborted' | 'expired' | 'cancelled' | 'crashed' | 'unroutable'
 
 /**

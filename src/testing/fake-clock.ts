@@ -15,7 +15,7 @@ export interface FakeClockOptions {
    */
   readonly quietTurns?: number
   /**
-   * Whether no real I/O is under way. The clock cannot see sockets and files; a test on a real server counts its calls and
+   * Whether no real I/O is in flight. The clock cannot see sockets and files; a test on a real server counts its calls and
    * answers here, and time then stands still until they are answered. Default: always at rest.
    */
   readonly resting?: () => boolean
@@ -215,7 +215,7 @@ export class FakeClock implements Clock {
       turns = 0
       busyTurns += 1
       busySince ??= performance.now()
-      if (performance.now() - busySince > MAX_BUSY_MS) throw neverIdle(`real I/O was under way for ${MAX_BUSY_MS} ms`)
+      if (performance.now() - busySince > MAX_BUSY_MS) throw neverIdle(`real I/O was in flight for ${MAX_BUSY_MS} ms`)
     }
   }
 

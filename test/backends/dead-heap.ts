@@ -69,7 +69,7 @@ export const QUESTIONS: Readonly<Record<string, (ledger: Ledger) => Promise<numb
   'count by tag': (l) => l.inspect!.count!({ state: 'dead', tag: 'tag 1' }),
   failures: async (l) => (await l.inspect!.failures!(20)).length,
   'flow of a minute': async (l) => (await l.inspect!.throughput!(60_000)).reduce((sum, { failed }) => sum + failed, 0),
-  'strays, first page': async (l) => (await l.inspect!.stuckItems!({ limit: 50 })).items.length,
+  'stuck items, first page': async (l) => (await l.inspect!.stuckItems!({ limit: 50 })).items.length,
   counts: async (l) => (await l.inspect!.counts()).length,
 }
 

@@ -538,7 +538,7 @@ class Player {
     const groups = (found: readonly FailureGroup[]) => inLines(found.map(({ sample: _, ...group }) => group))
     agree(groups(await inspect.failures(100)), groups(this.#model.failures(100)))
     const ids = (views: readonly ItemView[]) => views.map(({ envelope }) => envelope.id).toSorted()
-    agree(ids((await inspect.stuckItems({ limit: 100 })).items), ids(this.#model.strays()))
+    agree(ids((await inspect.stuckItems({ limit: 100 })).items), ids(this.#model.stuckItems()))
   }
 }
 

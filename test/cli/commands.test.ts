@@ -25,7 +25,7 @@ async function worked(): Promise<{ backend: MemoryBackend; dead: string[] }> {
 }
 
 describe('help', () => {
-  it('lists every command, and ends with 0 only if it was asked for', async () => {
+  it('lists every command, and exits with 0 only if it was asked for', async () => {
     const bench = new Bench()
     const { code, out } = await bench.said('--help')
     expect(code).toBe(0)
@@ -665,7 +665,7 @@ describe('overview --watch', () => {
 
   it.each([
     ['an interrupt', (bench: Bench) => bench.interrupt()],
-    ['nobody who reads', (bench: Bench) => bench.closed.abort()],
+    ['no reader', (bench: Bench) => bench.closed.abort()],
   ])('ends with %s', async (_, end) => {
     const bench = new Bench({ clock: new FakeClock() })
     const running = bench.run('overview', '--watch')
@@ -692,13 +692,13 @@ describe('overview --watch', () => {
 })
 
 describe('doctor', () => {
-  it('ends with 0 where all is sound, and with 1 where it found something', async () => {
+  it('exits with 0 where all is sound, and with 1 where it found something', async () => {
     expect(await new Bench().said('doctor')).toMatchObject({
       code: 0,
       out: expect.stringContaining('No problems found. 3 checks could not be made.'),
     })
     const { out } = await new Bench().said('doctor')
-    // Nothing that nobody looked at is ticked.
+    // Nothing unchecked is ticked.
     expect(out).toMatch(/^– workers +not checked: no worker is alive$/m)
     expect(out).toMatch(/^– leases /m)
     expect(out).toMatch(/^✓ pauses /m)

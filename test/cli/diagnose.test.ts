@@ -52,7 +52,7 @@ const facts = (
 })
 const codes = (given: DoctorFacts) => diagnose(given).flatMap(({ findings }) => findings.map(({ code }) => code))
 
-describe('a set-up that is sound', () => {
+describe('a sound setup', () => {
   it('has no findings, and every check says what it saw', () => {
     const checks = diagnose(facts())
     expect(checks.map(({ name }) => name)).toEqual([
@@ -151,7 +151,7 @@ describe('what is no trouble', () => {
     ],
     ['a slow answer, which tells little of the clock', facts({ server: { at: AT + 2_000, tookMs: 4_000 } })],
     [
-      'ended work that nobody handles any more',
+      'ended work of types without a handler',
       facts({ rows: [row({ type: 'old', counts: { ...ZERO, completed: 9, dead: 1 } })] }),
     ],
     ['a gate, which every worker knows', facts({ rows: [row({ type: '@work/dependency' })] })],

@@ -84,7 +84,7 @@ describe('a person with a file', () => {
 })
 
 describe('a query on a missing or foreign file', () => {
-  it.each(['overview', 'doctor', 'writs', 'cancel x'])('%s creates nothing and ends with 3', async (command) => {
+  it.each(['overview', 'doctor', 'writs', 'cancel x'])('%s creates nothing and exits with 3', async (command) => {
     const file = join(folder, `none-${command}.db`)
     const { code, out, err } = await millrace([...command.split(' '), '--backend', `sqlite:${file}`])
     expect([code, out]).toEqual([3, ''])

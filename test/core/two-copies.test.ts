@@ -50,7 +50,7 @@ describe('an error of another copy of the package', () => {
     expect(new there('A', 'no')).not.toBeInstanceOf(here)
   })
 
-  it('shows its brand to nobody who does not ask for it', () => {
+  it('shows its brand only to code that asks for it', () => {
     expect(Reflect.ownKeys(foreign).sort()).toEqual(['code', 'facts', 'message', 'name', 'stack'])
   })
 })

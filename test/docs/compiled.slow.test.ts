@@ -9,7 +9,7 @@ import { modulesOf, type PageModule } from './code-blocks.js'
 import { exampleModules, isOfTheReader } from './doc-examples.js'
 import { pages, read } from './pages.js'
 
-/** Whoever it is that `mine` names, `createWork` has no such option. */
+/** Whatever `mine` names, `createWork` has no such option. */
 const MISTAKEN_EXAMPLE = {
   name: 'example-mistaken.ts',
   text: "import { createWork } from 'millrace'\ncreateWork({ retries: mine })\n",

@@ -33,7 +33,7 @@ export interface Transition {
   readonly by: string
 }
 
-/** A ledger with at most one item, its time, and the lease of whoever runs it. */
+/** A ledger with at most one item, its time, and the lease of its run. */
 class World {
   readonly clock = new FakeClock()
   readonly ledger: Ledger
@@ -179,7 +179,7 @@ const MOVES: Readonly<Record<string, Move>> = {
     if (view?.leaseUntil === undefined) return
     await world.clock.advance(LEASE + 1)
     world.held = undefined
-    // Found by whoever looks for work next, also one that has no room for it.
+    // Found by the next claim, even one without room for it.
     await world.ledger.claim({ queues: [{ queue: QUEUE, max: 0 }], leaseMs: LEASE, worker: 'v' })
   },
   pause: order('pause'),

@@ -39,92 +39,117 @@ const fault = (file: string, title: string) => [`test/mutants/guild/${file}-faul
 
 /** Each weakness, and the tests and planted faults that would notice it: a file, and a piece of a title in it. */
 const WEAKNESSES: Readonly<Record<string, readonly (readonly [file: string, title: string])[]>> = {
-  'W1 a shared transaction variable': [
+  // W1
+  'a shared transaction variable': [
     clause('transaction', 'unrelated transactions never share anything'),
     fault('stacks', 'all callers share the transaction that is going on'),
   ],
-  'W2 post-commit delivery in memory only': [
+  // W2
+  'post-commit delivery in memory only': [
     clause('durable', 'a durable watcher gets the events it missed after a restart'),
     ['test/guild/clockworks-retry/killed-anywhere.slow.test.ts', 'killed after any call to the store'],
     fault('spider', 'the retry is notified of a stuck writ in the process that wrote it, or never'),
     fault('stacks', 'progress is stored before the handler has run'),
   ],
-  'W3 an error after the commit resets transactions, and one counter for all chains': [
+  // W3
+  'an error after the commit resets transactions, and one counter for all chains': [
     clause('capture', 'a chain that is too long stops only itself'),
     clause('capture', 'a phase-2 failure changes nothing and is reported'),
     clause('capture', 'phase-2 batches of concurrent transactions run in commit order'),
   ],
-  'W4 check, then write': [
+  // W4
+  'check, then write': [
     rule('concurrent crawls'),
     ['test/guild/clerk/clerk-suite.ts', 'one step wins when several are tried at the same time'],
     fault('clerk', 'a writ is checked in one transaction and written in another'),
   ],
-  'W5 stale snapshots are written back': [
+  // W5
+  'stale snapshots are written back': [
     rule('what comes back after a cancel'),
     fault('spider', 'a result is recorded whichever process holds the engine now'),
   ],
-  'W6 stuck and its reason in two steps': [
+  // W6
+  'stuck and its reason in two steps': [
     rule('a gate that makes a writ stuck'),
     fault('spider', 'the reason is written after the commit that says stuck'),
   ],
-  'W7 grafts and prior blocks in memory': [
+  // W7
+  'grafts and prior blocks in memory': [
     rule('grafts of two engines'),
     fault('spider', 'a graft replaces the one that waits'),
   ],
-  'W8 a crash leaves an engine running forever': [
+  // W8
+  'a crash leaves an engine running forever': [
     rule('a process that dies in a run'),
     ['test/guild/spider/work-runner.test.ts', 'runs an engine again whose item was lost'],
     ['test/guild/spider/given-back.test.ts', 'gives it back, which is no death'],
   ],
-  'W9 templates are interpreted twice': [rule('text of the writ'), fault('spider', 'text of the writ is compiled')],
-  'W9 cascades of one hop': [
+  // W9
+  'templates are interpreted twice': [rule('text of the writ'), fault('spider', 'text of the writ is compiled')],
+  // W9
+  'cascades of one hop': [
     ['test/guild/clerk/clerk-suite.ts', 'walk the shortest legal path'],
     fault('clerk', 'a cascade takes one step, legal or not'),
   ],
-  'W9 an old rig ends its writ': [rule('cancelling an old rig'), fault('spider', 'any rig of a writ speaks for it')],
-  'W9 a failed blocker holds forever': [
+  // W9
+  'an old rig ends its writ': [rule('cancelling an old rig'), fault('spider', 'any rig of a writ speaks for it')],
+  // W9
+  'a failed blocker holds forever': [
     rule('a gate that makes a writ stuck'),
     fault('spider', 'a removed link frees no writ'),
   ],
-  'W9 names of tables collide': [clause('document', 'declaring a book again changes nothing, and names never collide')],
-  'W9 sessions are needed and not required': [
+  // W9
+  'names of tables collide': [clause('document', 'declaring a book again changes nothing, and names never collide')],
+  // W9
+  'sessions are needed and not required': [
     rule('without a provider of sessions'),
     fault('spider', 'sessions are needed by all'),
   ],
-  'W9 a stale retry flag': [
+  // W9
+  'a stale retry flag': [
     rule('a writ that a person sticks'),
     fault('spider', 'the flag is left in place when the next rig is spawned'),
   ],
-  'W10 every crawl scans everything': [
+  // W10
+  'every crawl scans everything': [
     ['test/guild/spider/scale.slow.test.ts', 'a crawl reads only what it acts on'],
     cost('is the same'),
     fault('spider', 'a crawl reads all writs that may have a rig'),
   ],
-  'W11 whole rigs are rewritten': [cost('rewrites'), fault('spider', 'a step rewrites every engine of its rig')],
-  'W12 ten old writs stop all younger ones': [rule('a dozen old writs')],
-  'W13 memory clones the store': [cost('a transaction in memory')],
-  'W14 every crawl searches for cycles': [
+  // W11
+  'whole rigs are rewritten': [cost('rewrites'), fault('spider', 'a step rewrites every engine of its rig')],
+  // W12
+  'ten old writs stop all younger ones': [rule('a dozen old writs')],
+  // W13
+  'memory clones the store': [cost('a transaction in memory')],
+  // W14
+  'every crawl searches for cycles': [
     cost('does not follow'),
     fault('spider', 'a writ that is linked stays in the line'),
   ],
-  'W15 no claims': [
+  // W15
+  'no claims': [
     rule('concurrent crawls'),
     ['test/guild/spider/scenarios.ts', 'crawls that meet at one engine'],
     fault('spider', 'every process that found an engine ready runs it'),
     ['test/guild/spider/fleet.server.test.ts', 'no engine meets itself'],
     fault('spider', 'every process that found a writ ready gives it a rig'),
   ],
-  'W16 a process sees its own changes only': [
+  // W16
+  'a process sees its own changes only': [
     clause('durable', 'a durable watcher gets writes of other processes immediately'),
     clause('capture', 'processes with different phase-1 watchers do not write side by side'),
     fault('stacks', 'places in the outbox are given out of the order of commits'),
   ],
-  'W17 the configuration is written without a lock': [
+  // W17
+  'the configuration is written without a lock': [
     ['test/guild/host/config-lock.slow.test.ts', 'no process loses what it wrote'],
     fault('clerk', 'a write of the configuration takes no notice of others'),
   ],
-  'W18 a cap that is reached in silence': [rule('it says what it decided')],
-  'W19 the documents disagree: what is missing, which id, whose transaction': [
+  // W18
+  'a cap that is reached in silence': [rule('it says what it decided')],
+  // W19
+  'the documents disagree: what is missing, which id, whose transaction': [
     ['test/guild/host/scenarios.test.ts', 'leaves out what needs something missing'],
     ['test/guild/host/plugin-id.test.ts', 'describe('],
     clause('transaction', 'unrelated transactions never share anything'),
@@ -160,8 +185,8 @@ describe('every scenario of the guild', () => {
 
 describe('every weakness', () => {
   it('is one of nineteen, and each of them is here', () => {
-    const numbers = new Set(Object.keys(WEAKNESSES).map((name) => Number(/^W(\d+) /.exec(name)?.[1])))
-    expect([...numbers].sort((a, b) => a - b)).toEqual(range(1, 19))
+    const numbers = textOf('test/guild/scenarios.test.ts').matchAll(/^ {2}\/\/ W(\d+)$/gm)
+    expect([...new Set([...numbers].map(([, n]) => Number(n)))].sort((a, b) => a - b)).toEqual(range(1, 19))
   })
 
   it.each(Object.entries(WEAKNESSES))('%s has tests that are there', (_, shown) => {

@@ -151,7 +151,7 @@ export class LedgerModel {
   }
 
   /** What nothing will ever put to work. */
-  strays(): ItemSummary[] {
+  stuckItems(): ItemSummary[] {
     this.#book.tidy()
     const isStray = ({ status, lease, dueAt, hold }: Row) =>
       (status === 'running' && lease === undefined) ||

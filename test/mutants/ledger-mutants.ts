@@ -652,12 +652,12 @@ export const insightMutants: readonly LedgerMutant[] = [
     })),
   },
   {
-    fault: 'a ledger sees no strays',
+    fault: 'a ledger sees no stuck items',
     caughtBy: 'ledger: finds stuck items',
     of: asked(() => ({ stuckItems: async () => ({ items: [] }) })),
   },
   {
-    fault: 'what a gate holds is called a stray',
+    fault: 'what a gate holds is called stuck',
     caughtBy: 'ledger: finds stuck items',
     of: asked(({ list }) => ({
       stuckItems: async ({ limit }) => {

@@ -39,7 +39,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     // The cases of every other run: a fault is noticed by the test, and not by luck.
     setupFiles: ['test/support/same-properties.ts'],
-    // A fault may well make a test wait for ever: it has failed then, and need not be waited for longer. Without one, nothing
+    // A fault may well make a test wait forever: it has failed then, and need not be waited for longer. Without one, nothing
     // hurries.
     testTimeout: fault === undefined ? 60_000 : 10_000,
     maxWorkers: 1,

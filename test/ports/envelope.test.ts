@@ -11,7 +11,7 @@ describe('a hand-written body', () => {
     expect(readEnvelope(JSON.stringify(bare))).toEqual({ ...bare, queueAt: 0, startAt: 0, attempt: 1, priority: 0 })
   })
 
-  it('keeps fields that nobody knows', () => {
+  it('keeps unknown fields', () => {
     const read = readEnvelope(JSON.stringify({ ...bare, colour: { deep: ['red'] } }))
 
     expect(read?.['colour']).toEqual({ deep: ['red'] })

@@ -39,7 +39,7 @@ export interface Circumstances {
 
 const MAX_DEPTH = 3
 
-/** The same deed whenever the same lease of the same item runs, whoever runs it and in whatever order. */
+/** The same deed whenever the same lease of the same item runs, in any process and any order. */
 export function deedOf({ seed, key, attempt, fence, isTroubled, leaseMs, isSteady }: Circumstances): Deed {
   const nature = seededRandom(`${seed}/${key}`)()
   const random = seededRandom(`${seed}/${key}/${attempt}/${fence}`)

@@ -68,7 +68,7 @@ describe('a fleet in peace', () => {
     expect(report.runs).toBeGreaterThan(report.items * 1.5)
   })
 
-  it('tells whoever waits at once', async () => {
+  it('notifies waiting callers immediately', async () => {
     await simulate(
       errands((world) => {
         for (const { kind, id, sinceMs, settled } of world.history.waits) {

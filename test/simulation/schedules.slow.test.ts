@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { simulate } from '../../src/testing/simulation/simulate.js'
 import { scheduledWork } from './schedules.js'
 
-// Without `compareAndSet` or `incrementOnce`, too: an occurrence is enqueued under one id until it is there, whoever fires it.
+// Without `compareAndSet` or `incrementOnce`, too: an occurrence is enqueued under one id until it is there, whichever process fires it.
 describe('a fleet that schedules, under every kind of trouble', () => {
   it.each([
     ['native', 20],

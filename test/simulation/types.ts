@@ -19,7 +19,7 @@ export interface Input {
   readonly key: string
 }
 
-/** What a run told the group, for whoever reckons up afterwards. */
+/** What a run told the group, for the reckoning afterwards. */
 export interface Said {
   readonly tag: string
   readonly says: Contribution

@@ -100,7 +100,8 @@ describe('the ledger', () => {
   })
 })
 
-describe('redelivery (W36)', () => {
+// W36
+describe('redelivery', () => {
   it('brings a nak back after its delay, counted', async () => {
     const { clock, next, settle } = await opened({ messages: [{ value: 'a' }] })
     await settle(await next(), nakAfter(500, boom))

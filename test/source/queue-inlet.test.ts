@@ -169,7 +169,7 @@ describe('polling a queue that sends no notifications', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('happens immediately after a nudge, also one that comes during a poll', async () => {
+  it('happens immediately after a wake, also one that comes during a poll', async () => {
     const polling = held()
     let polls = 0
     const { clock, queue, inlet, sub } = await opened({
@@ -186,13 +186,13 @@ describe('polling a queue that sends no notifications', () => {
     const waiting = sub.next(never)
     await clock.settle()
     queue.push('a')
-    inlet.nudge()
+    inlet.wake()
     polling.release()
     expect(textOf(await waiting)).toBe('a')
     const again = sub.next(never)
     await clock.settle()
     queue.push('b')
-    inlet.nudge()
+    inlet.wake()
     expect(textOf(await again)).toBe('b')
     expect(clock.monotonic()).toBe(0)
   })

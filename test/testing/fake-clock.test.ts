@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { FakeClock } from '../../src/testing/fake-clock.js'
 
-describe('a fake clock nobody moves', () => {
+describe('a fake clock that is not moved', () => {
   it('stands still at a fixed start, and at the start it is given', async () => {
     const clock = new FakeClock()
     await turn()
@@ -141,7 +141,7 @@ describe('a fake clock that is advanced', { timeout: 60_000 }, () => {
     expect(later).toBe(1)
   })
 
-  it('refuses to go backwards, nowhere, or for ever', async () => {
+  it('refuses to go backwards, nowhere, or forever', async () => {
     const clock = new FakeClock()
     for (const ms of [-1, Number.NaN, Infinity]) await expect(clock.advance(ms)).rejects.toThrow(RangeError)
     expect(() => clock.after(Number.NaN, () => {})).toThrow(/number of ms/)

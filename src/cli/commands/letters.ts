@@ -12,7 +12,7 @@ import { agoText } from '../views/times.js'
 
 const LETTER_FLAGS = {
   queue: { kind: 'text', value: '<queue>', about: 'on this queue; default: default' },
-  class: { kind: 'word', value: '<class>', words: FAILURE_CLASSES, about: 'given up with this class' },
+  class: { kind: 'word', value: '<class>', words: FAILURE_CLASSES, about: 'dead-lettered with this class' },
   subject: { kind: 'text', value: '<subject>', about: 'of this subject' },
   error: { kind: 'text', value: '<text>', about: 'with this text in the error' },
   before: { kind: 'instant', value: '<time>', about: 'dead-lettered before this time; 2h means two hours ago' },
@@ -38,7 +38,7 @@ export const letters = defineCommand({
   operands: '[<id>]',
   atMost: 1,
   about: [
-    'Dead letters are what the streams of this backend gave up. Items of work that died are in: millrace list state:dead.',
+    'Dead letters are messages that the streams of this backend stopped delivering. Items of work that died are in: millrace list state:dead.',
   ],
   flags: {
     ...LETTER_FLAGS,
@@ -46,7 +46,7 @@ export const letters = defineCommand({
     cursor: { kind: 'text', value: '<cursor>', about: 'continue where the last page ended' },
   },
   examples: [
-    ['millrace letters --queue orders', 'what was given up of the stream on queue orders'],
+    ['millrace letters --queue orders', 'the dead letters of the stream on queue orders'],
     ['millrace letters --queue orders --class poison', 'what can never succeed'],
     ['millrace letters 019a8f-7 --queue orders', 'one letter, with its headers and its value'],
   ],

@@ -38,7 +38,7 @@ const TIMELINE: readonly Column[] = [
 ]
 /** How much of an error stands among the facts; the last failure is shown whole. */
 const FACT_CHARACTERS = 300
-/** How much of an error stands in the timeline. */
+/** How much of an error the timeline shows. */
 const TIMELINE_CHARACTERS = 120
 /** How much of a payload is shown without `--full`. */
 const FOLDED_LINES = 20

@@ -130,7 +130,7 @@ function workersText(workers: readonly WorkerReport[]): string {
   return `${counted(alive.length, 'live worker')}${where}${gone === 0 ? '' : `; ${gone} not heard of lately`}`
 }
 
-/** Stuck writs need a person, who is told where to look. */
+/** Stuck writs need a person: says where to look. */
 function writsText({ open, stuck }: NonNullable<Overview['writs']>, columns: number, paint: Paint): string {
   const text = `writs of the guild: ${countText(open)} open, ${countText(stuck)} stuck`
   return stuck === 0 ? cut(text, columns) : paint('bad', cut(`${text}: millrace writs --phase stuck`, columns))

@@ -103,7 +103,7 @@ function encodeInstance(value: object, key: Key, depth: number, around: Around):
   return encodePlain({ ...value }, depth, around)
 }
 
-/** User data that has our key: written as pairs, so that it can never be mistaken for a wrapper. */
+/** User data that has our key: written as pairs, so it can never be mistaken for a wrapper. */
 function encodeEscaped(value: object, depth: number, around: Around): unknown {
   const pairs: [string, unknown][] = []
   for (const [key, child] of Object.entries(value)) {

@@ -25,7 +25,7 @@ const READ_ONLY = '25006'
  */
 const CONNECT_WAIT: Ms = 10_000
 const TIMED = { connectionTimeoutMillis: CONNECT_WAIT }
-/** How long a close waits for what is under way on a connection. Then it is cut. */
+/** How long a close waits for a running statement. Then it cuts the connection. */
 const CLOSE_WAIT: Ms = 5_000
 /** How often a statement is repeated that the server ended because others were in its way. */
 const MAX_REPEATS = 8
@@ -133,7 +133,7 @@ export class PostgresDriver implements Queryable {
     return this.#listener.ready()
   }
 
-  /** Ends what was opened here, when what is under way has been answered; a server that does not answer is cut off after 5 s. */
+  /** Ends what was opened here, when running statements have been answered; a server that does not answer is cut off after 5 s. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true

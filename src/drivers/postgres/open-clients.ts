@@ -19,7 +19,7 @@ export class OpenClients {
     }
   }
 
-  /** Cuts them, without a word to the server: for one that does not answer. What was under way on them rejects. */
+  /** Cuts them, without a word to the server: for one that does not answer. Their running statements reject. */
   cut(): void {
     for (const client of this.#open) {
       const { connection } = client as { readonly connection?: { readonly stream?: { destroy?(): unknown } } }

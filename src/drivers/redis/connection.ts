@@ -224,7 +224,7 @@ export class RedisConnection {
         reject(new RedisUnreachableError(ms, this.#lastError))
       })
       client.on('ready', isReady)
-      // A client that was ended by hand, or given up on, is asked once more.
+      // A client that was ended by hand, or abandoned, is asked once more.
       if (client.status === 'end' || client.status === 'wait') client.connect().catch(() => undefined)
     })
   }

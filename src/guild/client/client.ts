@@ -25,7 +25,7 @@ export interface GuildClientOptions {
 
 /** A guild, for a process that only posts writs: no engine, no plugin, nothing that runs. */
 export interface GuildClient {
-  /** Makes a writ and returns it; a worker takes it from there, at once or when one runs again. */
+  /** Makes a writ and returns it; a worker takes it from there, immediately or when one runs again. */
   post(writ: PostWrit): Promise<WritDoc>
   /** Changes the contents of a writ. */
   edit(change: EditWrit): Promise<WritDoc>

@@ -124,7 +124,7 @@ export class RemoteClerk {
       endRigOf: async ({ id, createdAt }) => {
         const row = await dispatch.get(id)
         if (row?.rigId === undefined) return
-        // Due at once, by any clock.
+        // Due immediately, by any clock.
         await dispatch.put({ ...row, state: 'cancelling', isOpen: false, dueAt: createdAt })
       },
       completeParent: async (id) => void (await dispatch.patch(id, { state: 'ready' })),

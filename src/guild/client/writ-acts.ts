@@ -70,6 +70,6 @@ function gateText(writ: WritDoc): string {
   const { stuckCause, blockerIds = [] } = spiderStatusOf(writ)
   const named = blockerIds.join(', ')
   return stuckCause === 'cycle'
-    ? `It would be stuck again at once, because these writs follow each other in a cycle: ${named}. Remove one of their links.`
-    : `It would be stuck again at once, because what it follows has failed: ${named}. Remove the link, or cancel it.`
+    ? `It would be stuck again immediately, because these writs follow each other in a cycle: ${named}. Remove one of their links.`
+    : `It would be stuck again immediately, because what it follows has failed: ${named}. Remove the link, or cancel it.`
 }

@@ -2,7 +2,7 @@ import { isObject } from '../../core/text/safe-read.js'
 import type { Clock, Random } from '../../core/time/clock.js'
 
 /**
- * A passive plugin: an open record of contributions, such as `engines` or `books`. The host never looks into them; whoever
+ * A passive plugin: an open record of contributions, such as `engines` or `books`. The host never looks into them; the plugin that
  * `consumes` a key does. Only `requires` and `recommends` mean something to the host.
  */
 export interface Kit {

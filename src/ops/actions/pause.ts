@@ -22,7 +22,7 @@ export async function pauseOrResume(
   const isStrict = booleanOption(`${verb}.mustBeKnown`, mustBeKnown, false)
   const [isPaused, isKnown] = await Promise.all([isPausedNow(context, named), isKnownNow(context, named)])
   const report = (isChanged: boolean): PauseReport => {
-    // What is paused was named by somebody, even if nothing has that name yet.
+    // A person named what is paused, even if nothing has that name yet.
     return { ...named, isChanged, ...(isKnown === undefined ? {} : { isKnown: isKnown || isPaused === true }) }
   }
   if (isPaused === (verb === 'pause')) return report(false)

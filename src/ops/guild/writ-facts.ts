@@ -26,7 +26,7 @@ export interface WritFacts {
   /** How many engines run in the whole guild. */
   readonly running: number
   readonly retry: RetryDescription
-  /** Whether the retry observer could not open it again, and has given up. */
+  /** Whether the retry observer could not open it again, and has stopped trying. */
   readonly isRetryDead: boolean
   /** Whether the guild has a retry observer; undefined: unknown. */
   readonly observer: { readonly isThere: boolean; readonly behind: number; readonly holder: string | null } | undefined

@@ -69,7 +69,7 @@ export interface HopperOptions {
   readonly handlerTimeoutMs?: Ms
   /**
    * How long the lane of a handler that outlives `handlerTimeoutMs` and ignores its signal stays taken, waiting for its end.
-   * Beyond it the lane goes on, and the order of that lane is given up: it is logged and counted in
+   * Beyond it the lane goes on, and its order is lost: it is logged and counted in
    * `source.overruns_abandoned`. Default 60 000.
    */
   readonly maxOverrunMs?: Ms

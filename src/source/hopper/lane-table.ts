@@ -98,7 +98,7 @@ export class LaneTable<D> {
   }
 }
 
-/** FNV-1a over UTF-16 units: only spreads folded keys, so that it need not be the same anywhere else. */
+/** FNV-1a over UTF-16 units: only spreads folded keys, so it need not be the same anywhere else. */
 function hash(key: string): number {
   let h = 0x811c9dc5
   for (let i = 0; i < key.length; i += 1) h = Math.imul(h ^ key.charCodeAt(i), 0x01000193)

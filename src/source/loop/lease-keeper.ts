@@ -15,7 +15,7 @@ const CALLS_AFTER_A_HANG = 16
 const FIRST_CAPACITY = 4_096
 /** The share of the time between two beats that one beat may take. */
 const BEAT_SHARE = 0.5
-/** After which share of that time a lease is asked for again that could be neither extended nor lost: somebody held it for a moment. */
+/** After which share of that time a lease is asked for again that could be neither extended nor lost: another transaction held it for a moment. */
 const AGAIN_SHARE = 0.25
 
 export interface LeaseKeeperOptions<D, R> {

@@ -9,7 +9,7 @@ export interface LoopObserver<D, R> {
   started?(delivery: Delivery<D>): void
   /** After the settlement is durable. */
   settled?(delivery: Delivery<D>, outcome: R): void
-  /** Its settlement was given up; it will be delivered again. */
+  /** It could not be settled; it will be delivered again. */
   unsettled?(delivery: Delivery<D>, outcome: R, error: unknown): void
   lost?(delivery: Delivery<D>): void
   returned?(delivery: Delivery<D>): void

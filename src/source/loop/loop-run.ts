@@ -266,7 +266,7 @@ export class LoopRun<D, R> {
     }
     const notCounted = async (error: unknown): Promise<undefined> => {
       this.#failed('begin', error)
-      // It would come back at once, and the backend that could not be written would be asked again at once.
+      // It would come back immediately, and so would the call to the backend that just failed.
       await this.#o.clock.sleep(this.#o.idlePollMs, this.#stopping.signal).catch(() => undefined)
       await this.#release(deliveries, undefined)
     }

@@ -60,7 +60,7 @@ export class Settler<D, R> {
     this.#cancelTimer = undefined
   }
 
-  /** Reports once, when it is settled, found lost, or given up. */
+  /** Reports once, when it is settled, found lost, or abandoned. */
   settle(delivery: Delivery<D>, outcome: R, tries = 1): void {
     const { timeoutMs } = this.#retry
     const isTimed = timeoutMs !== Infinity

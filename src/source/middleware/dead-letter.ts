@@ -14,7 +14,7 @@ import type { Middleware } from './handler.js'
 import { clockIn, hostKey, ownClock } from './middleware-host.js'
 import { type Verdict, Verdicts, writeVerdict } from './verdict.js'
 
-/** A message that was given up, with everything that is needed to understand it and to run it again. */
+/** A message that was dead-lettered, with everything that is needed to understand it and to run it again. */
 export interface DeadLetterRecord {
   readonly key: Uint8Array | null
   readonly value: Uint8Array
@@ -67,7 +67,7 @@ export interface DlqOptions {
 }
 
 /**
- * Dead-letters what is terminated, so that nothing is given up without a trace. List it outside `retry`: only there does it see
+ * Dead-letters what is terminated, so nothing is dropped without a trace. List it outside `retry`: only there does it see
  * what ran out of attempts. A write that fails turns into a delayed redelivery, never into a loss. The message is not run again meanwhile:
  * what was decided is kept with it, where the subscription can (`Message.note`), else in this process.
  *
@@ -114,7 +114,7 @@ export function dlq(store: DeadLetterStore, options?: DlqOptions): Middleware {
   return defineMiddleware<never>({
     kind: 'dlq',
     before(ctx, message) {
-      // It is given up already: only its dead letter is missing.
+      // It is decided already: only its dead letter is missing.
       const verdict = verdicts.of(message)
       if (verdict === undefined) return GO_ON
       return deadLetter(ctx, message, verdict).then((answer) => ({ answer }))
@@ -163,7 +163,7 @@ function attemptsOf(ctx: Context, message: Message): number {
 }
 
 function both(error: unknown, storeError: unknown): AggregateError {
-  const why = `A message that was given up could not be dead-lettered: ${errorText(storeError)}`
+  const why = `A terminated message could not be dead-lettered: ${errorText(storeError)}`
   return new AggregateError(error === undefined ? [storeError] : [error, storeError], why)
 }
 

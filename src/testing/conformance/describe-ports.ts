@@ -15,7 +15,7 @@ export interface PortSuite<Port, Name extends string> extends SuiteOptions<Name>
 }
 
 /**
- * Describes a suite that holds a queue to its obligations, Q1 to Q12: leases, delays, dedupe, order, stale handles.
+ * Describes a suite that holds a queue to its obligations: leases, delays, dedupe, order, stale handles.
  *
  * @example
  * ```ts
@@ -33,7 +33,7 @@ export function describeQueue(options: PortSuite<Queue, QueueClauseName>): void 
   )
 }
 
-/** Describes a suite that holds a store to its obligations, K1 to K7: expiry, atomic claims and counters. */
+/** Describes a suite that holds a store to its obligations: expiry, atomic claims and counters. */
 export function describeStore(options: PortSuite<Store, StoreClauseName>): void {
   const { open, close = () => undefined } = options
   describeClauses('describeStore', 'store', options, storeClauses, (time, use) =>

@@ -37,10 +37,10 @@ async function isEmpty({ queue, time }: QueueBench, when: string): Promise<void>
   same(bodies(await queue.pop(100, time.ms(LONG))), [], `bodies visible ${when}`)
 }
 
-/** The obligations of `Queue`: Q1 to Q12. */
+/** The obligations of `Queue`. */
 export const queueClauses = clausesOn<QueueBench>()({
   'queue: delivers a body until it is acked': {
-    law: 'Q1: a body accepted by push is delivered again and again, until it is acked; then never again.',
+    law: 'A body accepted by push is delivered again and again, until it is acked; then never again.',
     hint: 'whether pop removes a body instead of leasing it, and whether ack removes it for good.',
     async run(bench) {
       const { queue, time } = bench
@@ -54,7 +54,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: returns bodies exactly as they were pushed': {
-    law: 'Q1: a body is opaque text: quotes, newlines, any script and a hundred kilobytes come back unchanged.',
+    law: 'A body is opaque text: quotes, newlines, any script and a hundred kilobytes come back unchanged.',
     hint: 'how the body is quoted, encoded or limited on its way in and out.',
     async run(bench) {
       const texts = [...HOSTILE_TEXTS, '', 'x'.repeat(100_000)]
@@ -64,7 +64,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: hides a delayed body until it is due': {
-    law: 'Q2: a body pushed with a delay is not delivered before now + delay, and is delivered after.',
+    law: 'A body pushed with a delay is not delivered before now + delay, and is delivered after.',
     hint: 'whether push stores the due time and pop compares it with the time of the backend.',
     async run(bench) {
       const { queue, time } = bench
@@ -78,7 +78,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a delayed body is due exactly at its due time': {
-    law: 'Q2: it is hidden one millisecond before now + delay and visible at now + delay.',
+    law: 'It is hidden one millisecond before now + delay and visible at now + delay.',
     hint: 'the comparison of the due time: due means dueAt <= now.',
     needs: ['exact time'],
     async run(bench) {
@@ -91,7 +91,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a dedupe key in the queue makes another push a no-op': {
-    law: 'Q3: while a body pushed with key K is visible, delayed or leased, another push with K does nothing.',
+    law: 'While a body pushed with key K is visible, delayed or leased, another push with K does nothing.',
     hint: 'whether the key is kept while the body is delayed and while it is leased.',
     needs: ['exact dedupe'],
     async run(bench) {
@@ -111,7 +111,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a dedupe key is free after the ack': {
-    law: 'Q3: once the body has been acked, its key may be used again.',
+    law: 'Once the body has been acked, its key may be used again.',
     hint: 'whether ack forgets the dedupe key.',
     needs: ['exact dedupe'],
     async run(bench) {
@@ -122,7 +122,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: pops at most max bodies': {
-    law: 'Q4: pop(max) leases at most max bodies; pop(0) leases none.',
+    law: 'Pop(max) leases at most max bodies; pop(0) leases none.',
     hint: 'whether the limit is applied after reclaiming and promoting, not before.',
     async run(bench) {
       const { queue, time } = bench
@@ -135,7 +135,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: pops no body twice, and equal bodies are two messages': {
-    law: 'Q4: one call never returns a message twice; a popped body is hidden; two equal bodies have their own leases.',
+    law: 'One call never returns a message twice; a popped body is hidden; two equal bodies have their own leases.',
     hint: 'whether messages are told apart by an id of their own rather than by their text.',
     async run(bench) {
       const { queue } = bench
@@ -150,7 +150,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: two concurrent pops never share a body': {
-    law: 'Q4: of any number of concurrent pops, each body goes to exactly one.',
+    law: 'Of any number of concurrent pops, each body goes to exactly one.',
     hint: 'whether selecting and leasing are one atomic step.',
     async run(bench) {
       const { queue, time } = bench
@@ -165,7 +165,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a lapsed lease is freed by the next pop': {
-    law: 'Q5: pop first frees every lease that has run out; until then the body stays hidden.',
+    law: 'Pop first frees every lease that has run out; until then the body stays hidden.',
     hint: 'whether pop reclaims leases whose end is not after now before it looks for visible bodies.',
     async run(bench) {
       const { queue, time } = bench
@@ -178,7 +178,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a lease ends exactly at its end': {
-    law: 'Q5: a lease has run out when its end is not after now.',
+    law: 'A lease has run out when its end is not after now.',
     hint: 'the comparison of the lease: expired means leaseUntil <= now.',
     needs: ['exact time'],
     async run({ queue, time }) {
@@ -191,7 +191,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: keeps the order of arrival, and a returned body keeps its place': {
-    law: 'Q5: bodies come in order of due time and arrival; after a fail or a lapse a body has its old place.',
+    law: 'Bodies come in order of due time and arrival; after a fail or a lapse a body has its old place.',
     hint: 'whether fail without a delay keeps the due time, and whether a reclaim puts the body at the end.',
     needs: ['arrival order'],
     async run(bench) {
@@ -208,7 +208,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: counts deliveries of a message': {
-    law: 'Q6: attempt is 1 at the first lease, and 1 more after a lapse and after a fail; a re-push starts again at 1.',
+    law: 'Attempt is 1 at the first lease, and 1 more after a lapse and after a fail; a re-push starts again at 1.',
     hint: 'where the delivery count is raised: on reclaim and on fail, never on push.',
     async run(bench) {
       const { queue, time } = bench
@@ -225,7 +225,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a stale handle can do nothing': {
-    law: 'Q7: heartbeat, ack and fail act only on the current lease; with an older handle they change nothing, silently.',
+    law: 'Heartbeat, ack and fail act only on the current lease; with an older handle they change nothing, silently.',
     hint: 'whether every lease has a fresh token, and whether the three verbs compare it.',
     async run(bench) {
       const { queue, time } = bench
@@ -243,7 +243,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: an unknown handle is ignored silently': {
-    law: 'Q7: heartbeat, ack and fail with a handle that no lease has neither throw nor change anything.',
+    law: 'Heartbeat, ack and fail with a handle that no lease has neither throw nor change anything.',
     hint: 'what happens to a token that is not in the index, or is not a token at all.',
     async run(bench) {
       const { queue, time } = bench
@@ -263,7 +263,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a heartbeat moves the end of the lease to now + visibility': {
-    law: 'Q8: heartbeat(p, v) makes the lease end v from now; it does not add v to what was left.',
+    law: 'Heartbeat(p, v) makes the lease end v from now; it does not add v to what was left.',
     hint: 'whether the new end is computed from now.',
     async run(bench) {
       const { queue, time } = bench
@@ -278,7 +278,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a heartbeat may shorten the lease': {
-    law: 'Q8: heartbeat(p, v) sets the end to now + v, also when that is sooner than before.',
+    law: 'Heartbeat(p, v) sets the end to now + v, also when that is sooner than before.',
     hint: 'whether the end is replaced or only ever raised.',
     needs: ['free lease length'],
     async run(bench) {
@@ -291,7 +291,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: fail gives the body back after its delay': {
-    law: 'Q9: fail(p, d) ends the lease; the body is visible d from now, or immediately without d.',
+    law: 'Fail(p, d) ends the lease; the body is visible d from now, or immediately without d.',
     hint: 'whether fail clears the lease and sets the due time.',
     async run(bench) {
       const { queue, time } = bench
@@ -305,7 +305,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a dead letter is a copy': {
-    law: 'Q10: deadLetter(body, error) keeps a copy and leaves the leased message where it is.',
+    law: 'DeadLetter(body, error) keeps a copy and leaves the leased message where it is.',
     hint: 'whether deadLetter removes or acks anything.',
     needs: ['deadLetter'],
     async run(bench) {
@@ -320,7 +320,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: size follows what is in the queue': {
-    law: 'Q11: size() is a cheap count: 0 when nothing is there, above 0 while visible bodies are.',
+    law: 'Size() is a cheap count: 0 when nothing is there, above 0 while visible bodies are.',
     hint: 'whether size counts what was acked or forgets what is visible.',
     needs: ['size'],
     async run(bench) {
@@ -334,7 +334,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a heartbeat reports a lost lease': {
-    law: 'Q12: heartbeat answers false for a lease that is not current, and anything else while it is.',
+    law: 'Heartbeat answers false for a lease that is not current, and anything else while it is.',
     hint: 'whether heartbeat reports the number of leases it extended.',
     needs: ['lease report'],
     async run(bench) {
@@ -348,7 +348,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: pushMany is many pushes': {
-    law: 'Q12: pushMany keeps order, delays, dedupe keys and priorities as single pushes would.',
+    law: 'PushMany keeps order, delays, dedupe keys and priorities as single pushes would.',
     hint: 'whether the options of each body reach the queue.',
     needs: ['pushMany'],
     async run(bench) {
@@ -366,7 +366,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: ackMany acks each by its own handle': {
-    law: 'Q12: ackMany removes the bodies whose lease is current and ignores the others.',
+    law: 'AckMany removes the bodies whose lease is current and ignores the others.',
     hint: 'whether a stale handle in the list stops or widens the rest.',
     needs: ['ackMany'],
     async run(bench) {
@@ -381,7 +381,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: heartbeatMany answers for each lease': {
-    law: 'Q12: heartbeatMany extends every current lease and answers in the order of its list, false for the lost ones.',
+    law: 'HeartbeatMany extends every current lease and answers in the order of its list, false for the lost ones.',
     hint: 'whether the answers align with the list.',
     needs: ['heartbeatMany'],
     async run(bench) {
@@ -405,7 +405,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a message keeps its id': {
-    law: 'Q13: a pulled body has an id: the same in every delivery, never that of another message, and not enumerable.',
+    law: 'A pulled body has an id: the same in every delivery, never that of another message, and not enumerable.',
     hint: 'whether the id is stored with the message, and whether a spread of what pop returns is as the seed has it.',
     needs: ['starts'],
     async run(bench) {
@@ -431,7 +431,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: counts the deliveries that began to run': {
-    law: 'Q14: starts counts the earlier deliveries for which start was called, each once; lapses and put-backs of others do not count.',
+    law: 'Starts counts the earlier deliveries for which start was called, each once; lapses and put-backs of others do not count.',
     hint: 'whether start is counted once for each lease, and forgotten by no fail and no lapse.',
     needs: ['starts'],
     async run(bench) {
@@ -458,7 +458,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: keeps a note with a message': {
-    law: 'Q15: the note given to fail comes with every later delivery, until another fail gives another one.',
+    law: 'The note given to fail comes with every later delivery, until another fail gives another one.',
     hint: 'whether fail stores its third argument, and a fail without one leaves it.',
     needs: ['starts'],
     async run(bench) {
@@ -474,7 +474,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: lists, redrives and discards dead letters': {
-    law: 'Q16: deadLetters lists what was dead-lettered, page by page; redrive moves letters back with their ids, and discard removes them.',
+    law: 'DeadLetters lists what was dead-lettered, page by page; redrive moves letters back with their ids, and discard removes them.',
     hint: 'whether a letter with the id of another replaces it, and whether redrive removes and pushes in one step.',
     needs: ['dead letter list'],
     async run(bench) {
@@ -509,7 +509,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: the highest priority comes first': {
-    law: 'Q12: a visible body of higher priority is delivered before all of lower priority; equal ones in order of arrival.',
+    law: 'A visible body of higher priority is delivered before all of lower priority; equal ones in order of arrival.',
     hint: 'the order of the backlog: priority descending, due time, arrival.',
     needs: ['priority', 'arrival order'],
     async run(bench) {

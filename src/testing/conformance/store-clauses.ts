@@ -12,10 +12,10 @@ export interface StoreBench {
 
 const DAYS_OF_TICKS = 172_800
 
-/** The obligations of `Store`: K1 to K7. */
+/** The obligations of `Store`. */
 export const storeClauses = clausesOn<StoreBench>()({
   'store: an absent key reads undefined': {
-    law: 'K1: get of a key that was never set is undefined; an empty value is a value.',
+    law: 'Get of a key that was never set is undefined; an empty value is a value.',
     hint: 'what the store returns for a miss: null, an empty string and undefined differ.',
     async run({ store }) {
       same(await store.get('absent'), undefined, 'an absent key')
@@ -25,7 +25,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: an expired key reads undefined': {
-    law: 'K1: an entry with a ttl is gone after it, and not before.',
+    law: 'An entry with a ttl is gone after it, and not before.',
     hint: 'whether expiry is stored with the value and compared with the time of the backend.',
     async run({ store, time }) {
       await store.set('k', 'v', time.ms(4))
@@ -36,7 +36,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: a key expires exactly at its end': {
-    law: 'K1: an entry is expired when its end is not after now.',
+    law: 'An entry is expired when its end is not after now.',
     hint: 'the comparison of the expiry: expired means expires <= now.',
     needs: ['exact time'],
     async run({ store, time }) {
@@ -48,7 +48,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: a ttl of 0 or none means forever': {
-    law: 'K1: ttl undefined or 0 is no expiry.',
+    law: 'Ttl undefined or 0 is no expiry.',
     hint: 'whether 0 is taken for "expires now".',
     async run({ store, time }) {
       await store.set('a', '1')
@@ -59,7 +59,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: set replaces value and expiry': {
-    law: 'K2: set gives the key a new value and a new expiry, or none.',
+    law: 'Set gives the key a new value and a new expiry, or none.',
     hint: 'whether an older expiry survives a set without a ttl.',
     async run({ store, time }) {
       await store.set('a', '1', time.ms(2))
@@ -73,7 +73,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: setIfNotExists changes nothing when a value exists': {
-    law: 'K3: it answers true and sets an absent key; it answers false and leaves value and expiry otherwise.',
+    law: 'It answers true and sets an absent key; it answers false and leaves value and expiry otherwise.',
     hint: 'whether a refused call still writes the value or the ttl.',
     async run({ store, time }) {
       same(await store.setIfNotExists('k', '1'), true, 'the first caller')
@@ -84,7 +84,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: an expired slot counts as absent': {
-    law: 'K3: setIfNotExists on an expired key answers true, with its own expiry.',
+    law: 'SetIfNotExists on an expired key answers true, with its own expiry.',
     hint: 'whether an expired entry that no call has read yet still counts.',
     async run({ store, time }) {
       same(await store.setIfNotExists('k', '1', time.ms(2)), true, 'the first caller')
@@ -96,7 +96,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: setIfNotExists is won by exactly one': {
-    law: 'K3, K7: of any set of concurrent callers exactly one gets true, and the value read back is the one of the winner.',
+    law: 'Of any set of concurrent callers exactly one gets true, and the value read back is the one of the winner.',
     hint: 'whether it is one atomic operation, and whether it is repeated blindly after a lost reply.',
     async run({ store }) {
       const tokens = Array.from({ length: 32 }, (_, i) => `token-${i}`)
@@ -106,7 +106,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: increment counts from 0 and stores decimal text': {
-    law: 'K4: absent counts as 0; the new value is returned and stored as decimal text; it may go below 0.',
+    law: 'Absent counts as 0; the new value is returned and stored as decimal text; it may go below 0.',
     hint: 'the type that increment stores, and what it does with an absent key.',
     needs: ['increment'],
     async run({ store }) {
@@ -118,7 +118,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: concurrent increments are all counted': {
-    law: 'K4: increment is atomic: no update is lost, and no two callers get the same answer.',
+    law: 'Increment is atomic: no update is lost, and no two callers get the same answer.',
     hint: 'whether it is a read followed by a write.',
     needs: ['increment'],
     async run({ store }) {
@@ -132,7 +132,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: increment refreshes the expiry only when given one': {
-    law: 'K4: a ttl moves the end to now + ttl; without one the end stays as it was. An expired counter starts again at 0.',
+    law: 'A ttl moves the end to now + ttl; without one the end stays as it was. An expired counter starts again at 0.',
     hint: 'whether an increment without a ttl drops or keeps the expiry.',
     needs: ['increment'],
     async run({ store, time }) {
@@ -162,7 +162,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: incrementOnce counts once for each marker': {
-    law: 'K6: if the marker is absent, set it and add; otherwise change nothing. Both in one atomic step.',
+    law: 'If the marker is absent, set it and add; otherwise change nothing. Both in one atomic step.',
     hint: 'whether marker and counter are written by one operation.',
     needs: ['incrementOnce'],
     async run({ store }) {
@@ -176,7 +176,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: compareAndSet writes only over what was expected': {
-    law: 'K6: if the value is `expected` (undefined: absent), make it `next`; otherwise change nothing.',
+    law: 'If the value is `expected` (undefined: absent), make it `next`; otherwise change nothing.',
     hint: 'whether comparing and writing are one operation, and whether an expired value counts as absent.',
     needs: ['compareAndSet'],
     async run({ store, time }) {
@@ -193,7 +193,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: getMany and setMany are many gets and sets': {
-    law: 'K6: getMany answers in the order of its keys, undefined for absent ones; setMany sets each with its own ttl.',
+    law: 'GetMany answers in the order of its keys, undefined for absent ones; setMany sets each with its own ttl.',
     hint: 'whether the answers align with the keys, and whether each entry keeps its own expiry.',
     needs: ['getMany', 'setMany'],
     async run({ store, time }) {

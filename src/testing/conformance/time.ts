@@ -38,7 +38,7 @@ export interface TimeOptions {
    */
   readonly stallMs?: Ms
   /**
-   * Whether no real I/O is under way, where the backend is on a server: fake time stands still until its calls are answered and
+   * Whether no real I/O is in flight, where the backend is on a server: fake time stands still until its calls are answered and
    * its messages have been heard. Default: always at rest.
    */
   readonly resting?: () => boolean

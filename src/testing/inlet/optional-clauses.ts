@@ -94,7 +94,7 @@ export const optionalClauses = inletClausesOf({
   },
   'inlet: is refused by idempotency where its messages have no identity': {
     law: 'A hopper with idempotency and its default key runs on a subscription with identity only.',
-    hint: 'whether the capability is told for the inlet as it is configured.',
+    hint: 'whether the capability is declared for the inlet as it is configured.',
     async run(bench) {
       const keys: string[] = []
       const store: IdempotencyStore = {

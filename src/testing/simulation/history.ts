@@ -134,7 +134,7 @@ export interface Wait {
   readonly id: string
   readonly groupId: string
   readonly process: string
-  /** It may give up by itself. */
+  /** It may stop waiting by itself. */
   readonly isLimited: boolean
   readonly sinceMs: Ms
   settled?: { readonly ms: Ms; readonly value: unknown } | { readonly ms: Ms; readonly error: unknown }

@@ -72,7 +72,7 @@ export class Wire {
       if (isBackendAway()) return fail('the backend could not be reached')
       if (chance.flip(faults().lostRequests)) return fail('the request was lost')
       const diesWithSender = chance.flip(0.5)
-      // What is under way happens also when its sender is gone.
+      // What is in flight happens also when its sender is gone.
       if (wasTroubled) underWay.count += 1
       const happens = () => {
         if (wasTroubled) underWay.count -= 1

@@ -149,7 +149,7 @@ export class World implements SimulatedWorld {
     for (const process of this.#slots) process.isDead = true
   }
 
-  /** No call from troubled times is under way or unanswered, and no process stands still. */
+  /** No call from troubled times is in flight or unanswered, and no process stands still. */
   get isSettled(): boolean {
     const { nowMs } = this.scheduler
     if (this.#parts.underWay.count > 0) return false

@@ -53,7 +53,7 @@ export interface DependencyInput {
   readonly config: DependencyCondition
   readonly poll: number
   readonly timeout?: number
-  /** When it gives up, epoch ms. */
+  /** When it stops waiting, epoch ms. */
   readonly deadline?: number
   /** What comes after what it queues. */
   readonly next?: readonly StoredLink[]

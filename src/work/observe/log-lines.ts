@@ -102,7 +102,7 @@ export function leaseLostLine(item: EnvelopeHead): WorkLogLine {
 export function startLine(known: readonly string[], queues: readonly string[]): WorkLogLine {
   // Those of our own are no news.
   const types = known.filter((type) => !type.startsWith('@work/'))
-  const what = types.length === 0 ? 'whatever type it is told of' : types.join(', ')
+  const what = types.length === 0 ? 'any type it is given' : types.join(', ')
   return {
     level: 'info',
     facts: { event: 'start', types, queues },

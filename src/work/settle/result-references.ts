@@ -29,7 +29,7 @@ export function referenceTo(...source: Source): unknown {
   return new Proxy(() => undefined, {
     get: (_, key) => {
       if (key === SOURCE) return source
-      // Whoever passes it through a promise asks for this.
+      // A promise that resolves with it asks for this.
       if (key === 'then') return undefined
       if (typeof key === 'symbol' || key === 'toJSON') return unknown()
       if (!known.has(key)) known.set(key, referenceTo(...source, key))

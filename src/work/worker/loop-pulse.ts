@@ -77,7 +77,7 @@ export class LoopPulse {
     return Math.max(0, this.#monotonic() - Math.max(this.#turnedMs, this.#pausedUntilMs))
   }
 
-  /** For how long the claim that is under way has been unanswered. 0: there is none. */
+  /** For how long the current claim has been unanswered. 0: there is none. */
   get unansweredMs(): Ms {
     return this.#pullBeganMs === undefined ? 0 : this.#monotonic() - this.#pullBeganMs
   }

@@ -26,7 +26,7 @@ describe.each([
   ['journal', (fs: RecordingFs) => fs.journal()],
   ['snapshots', (fs: RecordingFs) => fs.four()],
 ] as const)('a native ledger whose queue is on a file (%s)', (_name, modeOf) => {
-  it('F1 delivers after a restart what was enqueued and not finished, in every queue', async () => {
+  it('delivers after a restart what was enqueued and not finished, in every queue', async () => {
     const { ledger, restart } = onFile(modeOf)
     await ledger.commit([
       enqueue(envelope('a', { input: '"ü漢字"', tags: ['x'], 'x-mine': 7 })),

@@ -25,7 +25,7 @@ const MODES = [
 
 describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
   // S10
-  it('F3 creates the directory once, and delivers everything to a queue opened later', () => {
+  it('creates the directory once, and delivers everything to a queue opened later', () => {
     const fs = new RecordingFs()
     const { queue } = fileQueue(modeOf(fs))
     queue.push('a')
@@ -35,7 +35,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     expect(bodies(fileQueue(modeOf(fs)).queue.pop(9, 100))).toEqual(['a', 'b'])
   })
 
-  it('F3 creates no directory for a bare file name', () => {
+  it('creates no directory for a bare file name', () => {
     const fs = new RecordingFs()
     fileQueue(modeOf(fs), undefined, 'q.json').queue.push('a')
 
@@ -43,7 +43,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
   })
 
   // S12
-  it('F4 keeps the dead letters', () => {
+  it('keeps the dead letters', () => {
     const fs = new RecordingFs()
     const { queue } = fileQueue(modeOf(fs))
     queue.push('bad')
@@ -108,7 +108,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
   })
 
   // S13
-  it('F4 starts empty on a file that makes no sense, and reports it once', () => {
+  it('starts empty on a file that makes no sense, and reports it once', () => {
     for (const content of ['not json{', '5', '[]', 'null', 'millrace-queue 2\n']) {
       const fs = new RecordingFs()
       fs.files.set(FILE, content)
@@ -119,7 +119,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
   })
 
   // S13
-  it('F4 starts empty and without complaint on no file, on an empty one and on an object without the known fields', () => {
+  it('starts empty and without complaint on no file, on an empty one and on an object without the known fields', () => {
     for (const content of [undefined, '', '{}', 'millrace-qu']) {
       const fs = new RecordingFs()
       if (content !== undefined) fs.files.set(FILE, content)
@@ -132,7 +132,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
   })
 
   // S13
-  it('F4 starts empty when the file cannot be read, and reports it once', () => {
+  it('starts empty when the file cannot be read, and reports it once', () => {
     const fs = new RecordingFs()
     fs.failing = 'readFile'
     const { queue, errors } = fileQueue(modeOf(fs))
@@ -141,7 +141,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
   })
 
   // S13
-  it('F6 goes on in memory when a write fails, reports it once, and writes everything with the next change', () => {
+  it('goes on in memory when a write fails, reports it once, and writes everything with the next change', () => {
     const fs = new RecordingFs()
     const { queue, errors } = fileQueue(modeOf(fs))
     queue.push('a')
@@ -160,7 +160,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
   })
 
   // S13
-  it('F6 survives an observer that throws', () => {
+  it('survives an observer that throws', () => {
     const fs = new RecordingFs()
     const queue = memoryQueue({
       file: FILE,
@@ -174,7 +174,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     expect(queue.size()).toBe(1)
   })
 
-  it('F5 delivers immediately what was leased, with its delivery counted; delays and keys survive', () => {
+  it('delivers immediately what was leased, with its delivery counted; delays and keys survive', () => {
     const fs = new RecordingFs()
     const { queue, clock } = fileQueue(modeOf(fs))
     queue.push('leased')
@@ -192,7 +192,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     expect(bodies(again.pop(9, 60_000))).toEqual(['delayed'])
   })
 
-  it('F5 keeps priorities and places', () => {
+  it('keeps priorities and places', () => {
     const fs = new RecordingFs()
     const { queue, clock } = fileQueue(modeOf(fs))
     for (const body of ['a', 'b', 'c']) queue.push(body)
@@ -203,7 +203,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     expect(bodies(fileQueue(modeOf(fs), clock).queue.pop(9, 100))).toEqual(['urgent', 'a', 'b', 'c'])
   })
 
-  it('F7 shows a second queue on the same file, opened while the first lives, all that was written so far', () => {
+  it('shows a second queue on the same file, opened while the first lives, all that was written so far', () => {
     const fs = new RecordingFs()
     const { queue } = fileQueue(modeOf(fs))
     queue.push('a')
@@ -212,7 +212,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
     expect(fileQueue(modeOf(fs)).queue.size()).toBe(2)
   })
 
-  it('F10 takes over a file of @ayepi/work', () => {
+  it('takes over a file of @ayepi/work', () => {
     const fs = new RecordingFs()
     fs.files.set(
       FILE,
@@ -253,7 +253,7 @@ describe.each(MODES)('a queue on a file, kept as %s', (_mode, modeOf) => {
   })
 })
 
-describe('F2 with a file system of four methods', () => {
+describe('with a file system of four methods', () => {
   // S11
   it('each change is one write and one rename; whatever changes nothing writes nothing', () => {
     const fs = new RecordingFs()
@@ -293,7 +293,7 @@ describe('F2 with a file system of four methods', () => {
   })
 })
 
-describe('F8 with a file system that can append', () => {
+describe('with a file system that can append', () => {
   it('appends one record for each change and rewrites nothing', () => {
     const fs = new RecordingFs()
     const { queue } = fileQueue(fs.journal())
@@ -408,7 +408,7 @@ describe('F8 with a file system that can append', () => {
     expect(fileQueue(fs.journal()).queue.size()).toBe(1)
   })
 
-  it('F9 flushes file and directory before a call returns, when it has to survive a power cut', () => {
+  it('flushes file and directory before a call returns, when it has to survive a power cut', () => {
     const fs = new RecordingFs()
     const queue = memoryQueue({ file: FILE, fs: fs.journal(), durability: 'power' })
     queue.push('a')
@@ -433,7 +433,7 @@ describe('F8 with a file system that can append', () => {
 })
 
 describe('what surrounds the file', () => {
-  it('F9 the names of new directories survive a power cut too', () => {
+  it('the names of new directories survive a power cut too', () => {
     const fs = new RecordingFs()
     fs.uppermost = 'a/b'
     memoryQueue({ file: 'a/b/c/q.json', fs: fs.journal(), durability: 'power' }).push('x')

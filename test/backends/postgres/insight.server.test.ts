@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => explained?.stop())
 
-const straysOf = async (ledger: Ledger) =>
+const stuckItemsOf = async (ledger: Ledger) =>
   (await ledger.inspect!.stuckItems!({ limit: 10 })).items.map(({ envelope }) => envelope.id).toSorted()
 
 describe('what people ask of a heap of dead items', () => {
@@ -61,12 +61,12 @@ describe('an item that was lost', () => {
       enqueue(item('sound'), { delayMs: 60_000 }),
     ])
     await ledger.claim(ask(1))
-    expect(await straysOf(ledger)).toEqual([])
+    expect(await stuckItemsOf(ledger)).toEqual([])
 
     const table = `${schemas.schemaOf(backend)}.item`
     await schemas.pool.query(`update ${table} set token = null, lease_until = null where id = 'leaseless'`)
     await schemas.pool.query(`update ${table} set due_at = null where id = 'dueless'`)
-    expect(await straysOf(ledger)).toEqual(['dueless', 'leaseless'])
+    expect(await stuckItemsOf(ledger)).toEqual(['dueless', 'leaseless'])
     expect((await ledger.claim(ask(10))).items).toEqual([])
 
     const freed = await ledger.commit([
@@ -80,7 +80,7 @@ describe('an item that was lost', () => {
       },
     ])
     expect(freed).toMatchObject([{ kind: 'applied' }, { kind: 'applied' }])
-    expect(await straysOf(ledger)).toEqual([])
+    expect(await stuckItemsOf(ledger)).toEqual([])
     expect((await ledger.claim(ask(10))).items.map(({ lease }) => lease.id)).toEqual(['leaseless', 'dueless'])
     await schemas.close(backend)
   })

@@ -127,14 +127,14 @@ describe('every key that a script touches', () => {
       { guard: { by: 'status', id: 'later', in: ['pending'] }, effects: [{ do: 'delete', id: 'later' }] },
     ])
     const inspect = ledger.inspect as Required<Inspect>
-    const [flow, failures, strays, dead] = await Promise.all([
+    const [flow, failures, stuck, dead] = await Promise.all([
       inspect.throughput(60_000),
       inspect.failures(1),
       inspect.stuckItems({ limit: 10 }),
       inspect.count({ state: 'dead', fingerprint: 'f' }),
       inspect.count({ type: 't', tag: 'red' }),
     ])
-    expect([flow.length, failures[0]?.dead, strays.items, dead]).toEqual([1, 1, [], 1])
+    expect([flow.length, failures[0]?.dead, stuck.items, dead]).toEqual([1, 1, [], 1])
     await ledger.commit([
       {
         guard: { by: 'status', id: two!.lease.id, in: ['dead'] },

@@ -8,7 +8,7 @@ import { ledgerOn, openFile, temporaryFile } from './open-file.js'
 const release = (ledger: Ledger, id: string, status: 'pending' | 'running') =>
   ledger.commit([{ guard: { by: 'status', id, in: [status] }, effects: [{ do: 'release', id, delayMs: 0 }] }])
 
-const straysOf = async (ledger: Ledger) =>
+const stuckItemsOf = async (ledger: Ledger) =>
   (await ledger.inspect!.stuckItems!({ limit: 10 })).items.map(({ envelope }) => envelope.id)
 
 describe('what people ask of a heap of dead items', () => {
@@ -64,18 +64,18 @@ describe('an item that was lost', () => {
       enqueue(item('sound'), { delayMs: 60_000 }),
     ])
     await ledger.claim(ask(1))
-    expect(await straysOf(ledger)).toEqual([])
+    expect(await stuckItemsOf(ledger)).toEqual([])
 
     const db = new Database(file)
     db.exec("update item set token = null, lease_until = null where id = 'leaseless'")
     db.exec("update item set due_at = null, wake_at = null where id = 'dueless'")
     db.close()
-    expect((await straysOf(ledger)).toSorted()).toEqual(['dueless', 'leaseless'])
+    expect((await stuckItemsOf(ledger)).toSorted()).toEqual(['dueless', 'leaseless'])
     expect((await ledger.claim(ask(10))).items).toEqual([])
 
     expect(await release(ledger, 'leaseless', 'running')).toMatchObject([{ kind: 'applied' }])
     expect(await release(ledger, 'dueless', 'pending')).toMatchObject([{ kind: 'applied' }])
-    expect(await straysOf(ledger)).toEqual([])
+    expect(await stuckItemsOf(ledger)).toEqual([])
     const { items } = await ledger.claim(ask(10))
     expect(items.map(({ lease }) => lease.id)).toEqual(['leaseless', 'dueless'])
     expect(await ledger.commit(items.map((claimed) => finish(claimed)))).toMatchObject([

@@ -336,7 +336,7 @@ export function describeEndings(kind: GroundKind): void {
         expect(await first.phaseOf(writ)).toBe('open')
       })
 
-      it('an item that is given up makes its engine fail, which is worth another attempt', async () => {
+      it('an item that dies makes its engine fail, which is worth another attempt', async () => {
         const items = memoryBackend()
         const made = await member(items, { designs: { done } }, waiting, (w) => ({
           enqueue: ((work: Parameters<typeof w.enqueue>[0]) => w.enqueue(work as never, { timeout: 1 })) as never,
@@ -347,7 +347,7 @@ export function describeEndings(kind: GroundKind): void {
         made.w.start()
         await until(async () => (await made.phaseOf(writ)) !== 'open')
         expect(await made.statusOf(writ)).toMatchObject({ stuckCause: 'engine-failure', retryable: true })
-        expect((await made.clerk.show(writ.id)).resolution).toContain('The work item was given up (expired)')
+        expect((await made.clerk.show(writ.id)).resolution).toContain('The work item died (expired)')
       })
 
       it('an item that succeeded and whose run is nowhere written is handed over once more', async () => {

@@ -203,7 +203,7 @@ describe('a second rig', () => {
     await drain()
     const rigs = await rigsOf(writ)
     expect(seen).toEqual(rigs.map(({ id }) => ({ idempotencyKey: `${id}/charge/1` })))
-    // Twice with one key, which whoever charges takes for one.
+    // Twice with one key, which the payment service takes for one.
     expect([...charges]).toEqual([[`${writ.id}/charge`, 2]])
   })
 

@@ -161,7 +161,7 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
     file: 'src/work/wait/handles.ts',
     find: 'if (draft === undefined || batch !== batches) return false',
     replace: 'if (draft === undefined) return false',
-    caughtBy: peace('tells whoever waits'),
+    caughtBy: peace('notifies waiting callers'),
   },
   {
     // W26

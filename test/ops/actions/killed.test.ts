@@ -45,7 +45,7 @@ const COUNT = 23
 
 describe.each(['redrive', 'discard', 'cancel', 'runNow'] as const)('a bulk %s whose process dies', (verb: BulkVerb) => {
   it.each(Array.from({ length: 15 }, (_, seed) => [seed]))(
-    'is gone on with by another, exactly (seed %i)',
+    'is continued by another, exactly (seed %i)',
     async (seed) => {
       const random = seededRandom(`${verb} ${seed}`)
       const isDead = verb === 'redrive' || verb === 'discard'

@@ -86,7 +86,7 @@ async function actor(address: string, what: string, killAfter: number) {
     if (last.done >= killAfter) child.kill('SIGKILL')
   }
   await ended
-  if (last === undefined || first === undefined) throw new Error('whoever was to act said nothing')
+  if (last === undefined || first === undefined) throw new Error('the process that was to act said nothing')
   return { last, killed: child.signalCode === 'SIGKILL', ms: lastMs - first.ms, items: last.done - first.done }
 }
 

@@ -19,7 +19,7 @@ const OWN: Readonly<Record<string, FindingCode>> = {
 
 describe('in random systems in which something is broken', () => {
   it.each(Array.from({ length: SEEDS / PER_TEST }, (_, n) => [n * PER_TEST]))(
-    `an audit finds just that, and what it says mends it (seeds from %i, ${PER_TEST} of them)`,
+    `an audit finds just that, and its advice fixes it (seeds from %i, ${PER_TEST} of them)`,
     async (from) => {
       for (let seed = from; seed < from + PER_TEST; seed += 1) {
         const { known, context, actions, clock, audit, random, close } = await randomSystem(seed)

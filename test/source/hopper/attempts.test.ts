@@ -13,7 +13,8 @@ import { held, listed, messageOf, numbered, scripted, textOf } from './support.j
 
 const boom = new Error('boom')
 
-describe('the attempt of a delivery (W1)', () => {
+// W1
+describe('the attempt of a delivery', () => {
   it('is on the context before the handler and its middleware run, and rises with every redelivery', async () => {
     const harness = new Harness({ messages: numbered(1), inlet: { drainRedeliveries: true } })
     const seen: (readonly [number, boolean])[] = []
@@ -79,7 +80,8 @@ describe('the attempt of a delivery (W1)', () => {
   })
 })
 
-describe('a message that was delivered too often (W37)', () => {
+// W37
+describe('a message that was delivered too often', () => {
   it('is terminated as poison without its handler, and dead-lettered', async () => {
     const letters = new MemDeadLetter()
     const hopper = new Hopper({ clock: new FakeClock(), maxDeliveries: 3, middleware: [dlq(letters)] })

@@ -238,7 +238,8 @@ describe('members of a batch that are not fit', () => {
 })
 
 describe('batches of several keys', () => {
-  it('are cut per key, and concurrency bounds the calls, also at the end (W35)', async () => {
+  // W35
+  it('are cut per key, and concurrency bounds the calls, also at the end', async () => {
     const messages = Array.from({ length: 12 }, (_, i) => ({ key: `k${i % 6}`, value: String(i) }))
     const harness = new Harness({ hopper: { concurrency: 2, batch: { size: 10 } }, messages })
     let inside = 0
@@ -314,7 +315,8 @@ describe('options that cannot work with batches', () => {
   })
 })
 
-describe('middleware in batch mode (W7)', () => {
+// W7
+describe('middleware in batch mode', () => {
   it('works on each member: retry, and dead letters', async () => {
     const letters = new MemDeadLetter()
     const harness = new Harness({

@@ -142,7 +142,8 @@ describe('back-pressure', () => {
   })
 })
 
-describe('the lag (W29)', () => {
+// W29
+describe('the lag', () => {
   it('is sampled by the clock and never in the fetch path; its errors are ignored', async () => {
     const clock = new FakeClock()
     const inlet = new MemInlet({ clock, messages: numbered(500) })

@@ -34,7 +34,8 @@ async function leased(n: number, extend?: Partial<Capabilities['leaseExtender']>
   return { clock, inlet, sub: watched, beats, real }
 }
 
-describe('a handler that takes longer than a third of its lease (W12)', () => {
+// W12
+describe('a handler that takes longer than a third of its lease', () => {
   // S47
   it('has it extended every third, exactly as often as needed', async () => {
     const { clock, inlet, sub, beats } = await leased(1)

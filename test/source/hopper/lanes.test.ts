@@ -277,7 +277,8 @@ describe('a slow key', () => {
 })
 
 describe('a subscription that delivers in order', () => {
-  it('has one lane, however many handlers could run (W27)', async () => {
+  // W27
+  it('has one lane, however many handlers could run', async () => {
     const harness = new Harness({
       hopper: { concurrency: 8 },
       inlet: { ordered: true },

@@ -115,7 +115,8 @@ describe('receive', () => {
   })
 })
 
-describe('a shutdown with a handler running (W8)', () => {
+// W8
+describe('a shutdown with a handler running', () => {
   // S46
   it('lets it finish in time, with its signal untouched, and settles its result', async () => {
     const { clock, hopper, sub, inlet } = await consuming(1)
@@ -244,7 +245,8 @@ describe('a shutdown with a handler running (W8)', () => {
   })
 })
 
-describe('a shutdown with messages that have not started (W9)', () => {
+// W9
+describe('a shutdown with messages that have not started', () => {
   it('gives them back to their place, without an attempt', async () => {
     const { clock, hopper, sub, inlet } = await consuming(10)
     const gate = held()

@@ -22,7 +22,8 @@ describe('a nak with relaxed ordering', () => {
   })
 })
 
-describe('a nak with strict ordering (W32)', () => {
+// W32
+describe('a nak with strict ordering', () => {
   it('waits in place and is tried again before anything else of its key', async () => {
     const messages = [...numbered(3, 'a'), ...numbered(3, 'b')]
     const harness = new Harness({ hopper: { ordering: 'strict', concurrency: 2 }, messages })

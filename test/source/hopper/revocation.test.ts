@@ -14,7 +14,8 @@ async function grouped(options: ConstructorParameters<typeof Hopper>[0] = {}) {
   return { clock, inlet, hopper, sub: await inlet.subscribe({ topics: [], group: 'g' }) }
 }
 
-describe('a partition that is revoked (W26)', () => {
+// W26
+describe('a partition that is revoked', () => {
   it('is drained first: what runs is settled, what has not started is given back uncounted', async () => {
     const { clock, inlet, hopper, sub } = await grouped()
     const gate = held()

@@ -8,7 +8,8 @@ import { listed, messageOf, scripted } from './support.js'
 
 const three = () => listed([1, 2, 3].map((n) => messageOf({ cursor: { toString: () => String(n) } })))
 
-describe('a settlement that fails (W11)', () => {
+// W11
+describe('a settlement that fails', () => {
   // S42
   it('is tried three times with doubling waits, and then left to a redelivery; the run goes on', async () => {
     const clock = new FakeClock()
@@ -156,7 +157,8 @@ describe('a settlement that fails (W11)', () => {
 })
 
 describe('settling', () => {
-  it('never uses the signal of the run (W8)', async () => {
+  // W8
+  it('never uses the signal of the run', async () => {
     const clock = new FakeClock()
     const signals: AbortSignal[] = []
     const stop = new AbortController()

@@ -69,7 +69,7 @@ describe('a capability that is not there', () => {
     )
   })
 
-  it('is missed when nobody said so, and noticed when it is there after all', async () => {
+  it('is missed when it was not announced, and noticed when it is there after all', async () => {
     const clause = 'backend: has exactly the capabilities it is said to have'
     const run = (without: readonly Capability[], open: (clock: Clock) => Backend) =>
       collect(

@@ -70,7 +70,7 @@ async function settleFromItem(
   } else if (state.ending === 'cancelled')
     await record(context, tx, engine, { kind: 'cancelled', reason: cancelReason(state.error) || ITEM_CANCELLED })
   else {
-    const error = `The work item was given up (${state.ending ?? 'dead'}): ${state.error ?? 'nothing is known of why'}`
+    const error = `The work item died (${state.ending ?? 'dead'}): ${state.error ?? 'nothing is known of why'}`
     await record(context, tx, engine, { kind: 'failed', error, retryable: true })
   }
   return true

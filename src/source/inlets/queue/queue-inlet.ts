@@ -88,8 +88,8 @@ export class QueueInlet implements Inlet {
   }
 
   /** Polls the queue now: call it when you know that something was pushed. */
-  nudge(): void {
-    for (const sub of this.#subscriptions) sub.nudge()
+  wake(): void {
+    for (const sub of this.#subscriptions) sub.wake()
   }
 
   async close(): Promise<void> {

@@ -101,7 +101,7 @@ export class QueueSubscription implements Subscription {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#o.onClose(this)
-    this.nudge()
+    this.wake()
   }
 
   capability<K extends CapabilityName>(name: K): Capabilities[K] | undefined {
@@ -109,7 +109,7 @@ export class QueueSubscription implements Subscription {
   }
 
   /** @internal Something may be there: look now. */
-  nudge(): void {
+  wake(): void {
     this.#isNudged = true
     this.#wakeUp?.()
   }
@@ -264,7 +264,7 @@ function capabilitiesOf({ queue, leaseMs }: QueueSubscriptionOptions, inside: In
 }
 
 /**
- * Starts of one turn travel in one call; those that begin while it is under way share the next, and what has ended by then needs
+ * Starts of one turn travel in one call; those that begin while it is in flight share the next, and what has ended by then needs
  * none. A first delivery begins while its start is being written; a later one may be what ended its process, so it waits until it counts.
  */
 function startWith(start: NonNullable<Queue['start']>, inside: Inside): Capabilities['starter']['start'] {
