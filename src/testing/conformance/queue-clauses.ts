@@ -122,7 +122,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: pops at most max bodies': {
-    law: 'Pop(max) leases at most max bodies; pop(0) leases none.',
+    law: '`pop(max)` leases at most max bodies; `pop(0)` leases none.',
     hint: 'whether the limit is applied after reclaiming and promoting, not before.',
     async run(bench) {
       const { queue, time } = bench
@@ -165,7 +165,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a lapsed lease is freed by the next pop': {
-    law: 'Pop first frees every lease that has run out; until then the body stays hidden.',
+    law: '`pop` first frees every lease that has run out; until then the body stays hidden.',
     hint: 'whether pop reclaims leases whose end is not after now before it looks for visible bodies.',
     async run(bench) {
       const { queue, time } = bench
@@ -208,7 +208,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: counts deliveries of a message': {
-    law: 'Attempt is 1 at the first lease, and 1 more after a lapse and after a fail; a re-push starts again at 1.',
+    law: '`attempt` is 1 at the first lease, and 1 more after a lapse and after a fail; a re-push starts again at 1.',
     hint: 'where the delivery count is raised: on reclaim and on fail, never on push.',
     async run(bench) {
       const { queue, time } = bench
@@ -225,7 +225,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a stale handle can do nothing': {
-    law: 'Heartbeat, ack and fail act only on the current lease; with an older handle they change nothing, silently.',
+    law: '`heartbeat`, `ack` and `fail` act only on the current lease; with an older handle they change nothing, silently.',
     hint: 'whether every lease has a fresh token, and whether the three verbs compare it.',
     async run(bench) {
       const { queue, time } = bench
@@ -243,7 +243,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: an unknown handle is ignored silently': {
-    law: 'Heartbeat, ack and fail with a handle that no lease has neither throw nor change anything.',
+    law: '`heartbeat`, `ack` and `fail` with a handle that no lease has neither throw nor change anything.',
     hint: 'what happens to a token that is not in the index, or is not a token at all.',
     async run(bench) {
       const { queue, time } = bench
@@ -263,7 +263,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a heartbeat moves the end of the lease to now + visibility': {
-    law: 'Heartbeat(p, v) makes the lease end v from now; it does not add v to what was left.',
+    law: '`heartbeat(p, v)` makes the lease end v from now; it does not add v to what was left.',
     hint: 'whether the new end is computed from now.',
     async run(bench) {
       const { queue, time } = bench
@@ -278,7 +278,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a heartbeat may shorten the lease': {
-    law: 'Heartbeat(p, v) sets the end to now + v, also when that is sooner than before.',
+    law: '`heartbeat(p, v)` sets the end to now + v, also when that is sooner than before.',
     hint: 'whether the end is replaced or only ever raised.',
     needs: ['free lease length'],
     async run(bench) {
@@ -291,7 +291,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: fail gives the body back after its delay': {
-    law: 'Fail(p, d) ends the lease; the body is visible d from now, or immediately without d.',
+    law: '`fail(p, d)` ends the lease; the body is visible d from now, or immediately without d.',
     hint: 'whether fail clears the lease and sets the due time.',
     async run(bench) {
       const { queue, time } = bench
@@ -305,7 +305,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a dead letter is a copy': {
-    law: 'DeadLetter(body, error) keeps a copy and leaves the leased message where it is.',
+    law: '`deadLetter(body, error)` keeps a copy and leaves the leased message where it is.',
     hint: 'whether deadLetter removes or acks anything.',
     needs: ['deadLetter'],
     async run(bench) {
@@ -320,7 +320,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: size follows what is in the queue': {
-    law: 'Size() is a cheap count: 0 when nothing is there, above 0 while visible bodies are.',
+    law: '`size()` is a cheap count: 0 when nothing is there, above 0 while visible bodies are.',
     hint: 'whether size counts what was acked or forgets what is visible.',
     needs: ['size'],
     async run(bench) {
@@ -334,7 +334,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: a heartbeat reports a lost lease': {
-    law: 'Heartbeat answers false for a lease that is not current, and anything else while it is.',
+    law: '`heartbeat` answers false for a lease that is not current, and anything else while it is.',
     hint: 'whether heartbeat reports the number of leases it extended.',
     needs: ['lease report'],
     async run(bench) {
@@ -348,7 +348,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: pushMany is many pushes': {
-    law: 'PushMany keeps order, delays, dedupe keys and priorities as single pushes would.',
+    law: '`pushMany` keeps order, delays, dedupe keys and priorities as single pushes would.',
     hint: 'whether the options of each body reach the queue.',
     needs: ['pushMany'],
     async run(bench) {
@@ -366,7 +366,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: ackMany acks each by its own handle': {
-    law: 'AckMany removes the bodies whose lease is current and ignores the others.',
+    law: '`ackMany` removes the bodies whose lease is current and ignores the others.',
     hint: 'whether a stale handle in the list stops or widens the rest.',
     needs: ['ackMany'],
     async run(bench) {
@@ -381,7 +381,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: heartbeatMany answers for each lease': {
-    law: 'HeartbeatMany extends every current lease and answers in the order of its list, false for the lost ones.',
+    law: '`heartbeatMany` extends every current lease and answers in the order of its list, false for the lost ones.',
     hint: 'whether the answers align with the list.',
     needs: ['heartbeatMany'],
     async run(bench) {
@@ -431,7 +431,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: counts the deliveries that began to run': {
-    law: 'Starts counts the earlier deliveries for which start was called, each once; lapses and put-backs of others do not count.',
+    law: '`starts` counts the earlier deliveries for which `start` was called, each once; lapses and put-backs of others do not count.',
     hint: 'whether start is counted once for each lease, and forgotten by no fail and no lapse.',
     needs: ['starts'],
     async run(bench) {
@@ -474,7 +474,7 @@ export const queueClauses = clausesOn<QueueBench>()({
     },
   },
   'queue: lists, redrives and discards dead letters': {
-    law: 'DeadLetters lists what was dead-lettered, page by page; redrive moves letters back with their ids, and discard removes them.',
+    law: '`deadLetters` lists what was dead-lettered, page by page; `redrive` moves letters back with their ids, and `discard` removes them.',
     hint: 'whether a letter with the id of another replaces it, and whether redrive removes and pushes in one step.',
     needs: ['dead letter list'],
     async run(bench) {

@@ -15,7 +15,7 @@ const DAYS_OF_TICKS = 172_800
 /** The obligations of `Store`. */
 export const storeClauses = clausesOn<StoreBench>()({
   'store: an absent key reads undefined': {
-    law: 'Get of a key that was never set is undefined; an empty value is a value.',
+    law: '`get` of a key that was never set is undefined; an empty value is a value.',
     hint: 'what the store returns for a miss: null, an empty string and undefined differ.',
     async run({ store }) {
       same(await store.get('absent'), undefined, 'an absent key')
@@ -48,7 +48,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: a ttl of 0 or none means forever': {
-    law: 'Ttl undefined or 0 is no expiry.',
+    law: 'A `ttl` of undefined or 0 is no expiry.',
     hint: 'whether 0 is taken for "expires now".',
     async run({ store, time }) {
       await store.set('a', '1')
@@ -59,7 +59,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: set replaces value and expiry': {
-    law: 'Set gives the key a new value and a new expiry, or none.',
+    law: '`set` gives the key a new value and a new expiry, or none.',
     hint: 'whether an older expiry survives a set without a ttl.',
     async run({ store, time }) {
       await store.set('a', '1', time.ms(2))
@@ -84,7 +84,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: an expired slot counts as absent': {
-    law: 'SetIfNotExists on an expired key answers true, with its own expiry.',
+    law: '`setIfNotExists` on an expired key answers true, with its own expiry.',
     hint: 'whether an expired entry that no call has read yet still counts.',
     async run({ store, time }) {
       same(await store.setIfNotExists('k', '1', time.ms(2)), true, 'the first caller')
@@ -118,7 +118,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: concurrent increments are all counted': {
-    law: 'Increment is atomic: no update is lost, and no two callers get the same answer.',
+    law: '`increment` is atomic: no update is lost, and no two callers get the same answer.',
     hint: 'whether it is a read followed by a write.',
     needs: ['increment'],
     async run({ store }) {
@@ -193,7 +193,7 @@ export const storeClauses = clausesOn<StoreBench>()({
     },
   },
   'store: getMany and setMany are many gets and sets': {
-    law: 'GetMany answers in the order of its keys, undefined for absent ones; setMany sets each with its own ttl.',
+    law: '`getMany` answers in the order of its keys, undefined for absent ones; `setMany` sets each with its own ttl.',
     hint: 'whether the answers align with the keys, and whether each entry keeps its own expiry.',
     needs: ['getMany', 'setMany'],
     async run({ store, time }) {

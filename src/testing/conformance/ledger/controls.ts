@@ -73,7 +73,7 @@ export const controlClauses = clausesOn<LedgerBench>()({
     },
   },
   'ledger: a heartbeat tells the holder of an item that it is cancelled': {
-    law: '`cancel` marks a running item; extend then answers `cancelled` to its holder, whose lease still settles.',
+    law: '`requestCancel` marks a running item; extend then answers `cancelled` to its holder, whose lease still settles.',
     hint: 'whether extend reads the mark.',
     async run(bench) {
       const { ledger, time } = bench
@@ -117,7 +117,7 @@ export const controlClauses = clausesOn<LedgerBench>()({
     },
   },
   'ledger: a redriven item is pending again, from its first attempt': {
-    law: '`reopen` makes a dead item pending with attempt 1 and no lapses or crashes; its deadline in the past is cleared.',
+    law: '`redrive` makes a dead item pending with attempt 1 and no lapses or crashes; its deadline in the past is cleared.',
     hint: 'what redrive resets: attempt, ending, error, counters, expiry, deadline.',
     needs: ['redrive and erase'],
     async run(bench) {
@@ -205,7 +205,7 @@ export const controlClauses = clausesOn<LedgerBench>()({
     },
   },
   'ledger: nothing remains of an erased item': {
-    law: '`erase` removes the item and all that belongs to it; its id is free, and a lease on it is worth nothing.',
+    law: '`delete` removes the item and all that belongs to it; its id is free, and a lease on it is worth nothing.',
     hint: 'every place an item is kept: row, index, result, error, history.',
     needs: ['redrive and erase'],
     async run(bench) {
@@ -240,7 +240,7 @@ export const controlClauses = clausesOn<LedgerBench>()({
     },
   },
   'ledger: a schedule fires once': {
-    law: 'Guard `fire`: of any number of processes that fire a schedule for one instant, exactly one does.',
+    law: 'Guard `schedule`: of any number of processes that fire a schedule for one instant, exactly one does.',
     hint: 'whether nextAt is compared and replaced in one step.',
     async run(bench) {
       const { ledger } = bench
