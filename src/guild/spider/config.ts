@@ -1,4 +1,6 @@
-import { integerOption, OptionTypeError, optionsObject } from '../../core/options.js'
+import { OptionTypeError } from '../../core/options.js'
+import { integer, optional, readOptions } from '../../core/read-options.js'
+import { isObject } from '../../core/text/safe-read.js'
 import type { EngineRetry } from '../fabricator/engine-design.js'
 import type { RigTemplate } from './rigs/templates.js'
 
@@ -33,55 +35,40 @@ export interface SpiderConfig {
   readonly engineRetryOverrides?: Readonly<Record<string, EngineRetry>>
 }
 
-const NAMES = [
-  'rigTemplates',
-  'rigTemplateMappings',
-  'variables',
-  'maxConcurrentEngines',
-  'maxConcurrentSessions',
-  'maxConcurrentEnginesPerRig',
-  'maxEnginesPerRig',
-  'pollIntervalMs',
-  'engineLeaseMs',
-  'gateKinds',
-  'sessions',
-  'engineRetryOverrides',
-] as const satisfies readonly (keyof SpiderConfig)[]
-
 /** The configuration with nothing left open. */
 export type ResolvedSpiderConfig = Readonly<Required<SpiderConfig>>
 
 /** Checks the configuration and fills in what it leaves out. */
 export function resolveSpiderConfig(given: SpiderConfig): ResolvedSpiderConfig {
-  const config = optionsObject('guild.json.spider', given, NAMES)
-  const path = (name: string) => `guild.json.spider.${name}`
-  const record = <T extends object>(name: string, value: T | undefined): T => {
-    if (value === undefined) return {} as T
-    if (typeof value !== 'object' || value === null || Array.isArray(value))
-      throw new OptionTypeError(path(name), 'an object', value)
-    return value
-  }
-  const gateKinds = config.gateKinds ?? ['spider.follows']
-  if (!Array.isArray(gateKinds) || !gateKinds.every((kind) => typeof kind === 'string' && kind !== ''))
-    throw new OptionTypeError(path('gateKinds'), 'a list of link kinds', gateKinds)
-  const sessions = config.sessions ?? { ownerId: 'animator', book: 'sessions' }
-  if (typeof sessions?.ownerId !== 'string' || typeof sessions.book !== 'string')
-    throw new OptionTypeError(path('sessions'), 'an object { ownerId, book }', sessions)
-  const whole = (name: (typeof NAMES)[number], min: number, fallback: number) =>
-    integerOption(path(name), config[name], { min, default: fallback })
-  const maxConcurrentEngines = whole('maxConcurrentEngines', 1, 3)
-  return Object.freeze({
-    rigTemplates: record('rigTemplates', config.rigTemplates),
-    rigTemplateMappings: record('rigTemplateMappings', config.rigTemplateMappings),
-    variables: record('variables', config.variables),
-    maxConcurrentEngines,
-    maxConcurrentSessions: whole('maxConcurrentSessions', 1, maxConcurrentEngines),
-    maxConcurrentEnginesPerRig: whole('maxConcurrentEnginesPerRig', 1, 1),
-    maxEnginesPerRig: whole('maxEnginesPerRig', 1, 50),
-    pollIntervalMs: whole('pollIntervalMs', 10, 5000),
-    engineLeaseMs: whole('engineLeaseMs', 100, 30_000),
-    gateKinds,
-    sessions,
-    engineRetryOverrides: record('engineRetryOverrides', config.engineRetryOverrides),
+  const config = readOptions('guild.json.spider', given, {
+    rigTemplates: record<RigTemplate>,
+    rigTemplateMappings: record<string>,
+    variables: record<unknown>,
+    maxConcurrentEngines: integer({ min: 1, default: 3 }),
+    maxConcurrentSessions: optional(integer({ min: 1 })),
+    maxConcurrentEnginesPerRig: integer({ min: 1, default: 1 }),
+    maxEnginesPerRig: integer({ min: 1, default: 50 }),
+    pollIntervalMs: integer({ min: 10, default: 5000 }),
+    engineLeaseMs: integer({ min: 100, default: 30_000 }),
+    gateKinds: (path: string, kinds: unknown = ['spider.follows']) => {
+      if (Array.isArray(kinds) && kinds.every((kind) => typeof kind === 'string' && kind !== ''))
+        return kinds as string[]
+      throw new OptionTypeError(path, 'a list of link kinds', kinds)
+    },
+    sessions: (path: string, sessions: unknown = { ownerId: 'animator', book: 'sessions' }) => {
+      const { ownerId, book } = Object(sessions) as Record<string, unknown>
+      if (typeof ownerId === 'string' && typeof book === 'string') return { ownerId, book }
+      throw new OptionTypeError(path, 'an object { ownerId, book }', sessions)
+    },
+    engineRetryOverrides: record<EngineRetry>,
   })
+  return Object.freeze({
+    ...config,
+    maxConcurrentSessions: config.maxConcurrentSessions ?? config.maxConcurrentEngines,
+  })
+}
+
+function record<T>(path: string, value: unknown = {}): Readonly<Record<string, T>> {
+  if (isObject(value) && !Array.isArray(value)) return value as Readonly<Record<string, T>>
+  throw new OptionTypeError(path, 'an object', value)
 }

@@ -1,8 +1,8 @@
 import type { Subscription } from '../inlets/subscription.js'
 import type { Message } from '../message/message.js'
-import type { ResolvedHopperOptions } from './hopper-options.js'
 import { type LaneOptions, Lanes } from './lanes.js'
 import type { Pausable } from './partition-pauses.js'
+import type { ResolvedHopperOptions } from './resolve-hopper-options.js'
 import { defaultLaneOf } from './resolve-hopper-options.js'
 
 /** The lanes of a run, cut as the options and the subscription say. */

@@ -2,7 +2,7 @@ import type { Result } from '../../core/stream/result.js'
 import type { Delivery } from '../loop/delivery.js'
 import type { LoopObserver } from '../loop/loop-observer.js'
 import type { Message } from '../message/message.js'
-import type { ResolvedHopperOptions } from './hopper-options.js'
+import type { ResolvedHopperOptions } from './resolve-hopper-options.js'
 import { type Counts, outcomeOf } from './run-summary.js'
 import type { SourceTelemetry } from './telemetry.js'
 

@@ -2,7 +2,6 @@ import type { Meter, Tracer } from '@opentelemetry/api'
 import type { Clock, Random } from '../../core/time/clock.js'
 import type { Ms } from '../../core/time/time.js'
 import type { Codec, CodecRegistry } from '../codecs/codec-registry.js'
-import type { LoopOptions } from '../loop/loop-options.js'
 import type { Message } from '../message/message.js'
 import type { Middleware } from '../middleware/handler.js'
 
@@ -73,28 +72,4 @@ export interface HopperOptions {
    * `source.overruns_abandoned`. Default 60 000.
    */
   readonly maxOverrunMs?: Ms
-}
-
-/** The options with nothing left open. */
-export interface ResolvedHopperOptions {
-  readonly name: string
-  readonly logger: Logger
-  readonly tracer: Tracer | undefined
-  readonly meter: Meter | undefined
-  readonly registry: CodecRegistry | undefined
-  readonly middleware: readonly Middleware[]
-  readonly allowAnyOrder: boolean
-  readonly concurrency: number
-  readonly maxInFlight: number
-  readonly maxLanes: number
-  readonly laneOf: (message: Message) => string
-  readonly maxInFlightPerLane: number
-  readonly ordering: 'relaxed' | 'strict'
-  readonly maxDeliveries: number
-  readonly heartbeat: boolean
-  readonly lagIntervalMs: Ms
-  readonly batch: { readonly size: number; readonly maxWaitMs: Ms }
-  readonly handlerTimeoutMs: Ms | undefined
-  readonly maxOverrunMs: Ms
-  readonly loop: LoopOptions
 }

@@ -14,9 +14,14 @@ import { executeInBatches } from './execute-in-batches.js'
 import { executeSingly } from './execute-singly.js'
 import { lanesFor } from './hopper-lanes.js'
 import { observerOf } from './hopper-observer.js'
-import type { HopperOptions, ResolvedHopperOptions } from './hopper-options.js'
+import type { HopperOptions } from './hopper-options.js'
 import { type HopperContext, hopperContext } from './prepare.js'
-import { checkBatchable, checkIdentity, resolveHopperOptions } from './resolve-hopper-options.js'
+import {
+  checkBatchable,
+  checkIdentity,
+  type ResolvedHopperOptions,
+  resolveHopperOptions,
+} from './resolve-hopper-options.js'
 import { noCounts, type RunSummary, summaryOf } from './run-summary.js'
 import { sampleLag } from './sample-lag.js'
 import { type SourceTelemetry, sourceTelemetry } from './telemetry.js'

@@ -11,7 +11,7 @@ import { PreparedMessage } from '../message/decoded.js'
 import type { Message } from '../message/message.js'
 import { resultOfError } from '../middleware/handler-result.js'
 import { hostKey } from '../middleware/middleware-host.js'
-import type { ResolvedHopperOptions } from './hopper-options.js'
+import type { ResolvedHopperOptions } from './resolve-hopper-options.js'
 import type { SourceTelemetry } from './telemetry.js'
 
 /** What one run of a hopper needs to turn messages into results. */

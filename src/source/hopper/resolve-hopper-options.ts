@@ -1,161 +1,116 @@
+import { functionOption, OptionError, OptionTypeError } from '../../core/options.js'
 import {
-  booleanOption,
-  functionOption,
-  integerOption,
-  numberOption,
-  OptionError,
-  OptionTypeError,
-  oneOfOption,
-  optionsObject,
-  stringOption,
-} from '../../core/options.js'
+  callable,
+  clock,
+  flag,
+  integer,
+  number,
+  oneOf,
+  optional,
+  readOptions,
+  text,
+  unchecked,
+} from '../../core/read-options.js'
 import { doublingDelay } from '../../core/retry/backoff.js'
-import { type Clock, systemClock } from '../../core/time/clock.js'
+import { systemClock } from '../../core/time/clock.js'
 import { CodecRegistry } from '../codecs/codec-registry.js'
 import type { Subscription } from '../inlets/subscription.js'
 import type { LoopOptions } from '../loop/loop-options.js'
 import type { Message } from '../message/message.js'
 import { checkOrder } from '../middleware/chain.js'
 import type { Middleware } from '../middleware/handler.js'
-import { ownClock } from '../middleware/middleware-host.js'
-import type { HopperOptions, Logger, ResolvedHopperOptions } from './hopper-options.js'
+import type { HopperOptions, Logger } from './hopper-options.js'
 
-const NAMES = [
-  'name',
-  'logger',
-  'tracer',
-  'meter',
-  'clock',
-  'random',
-  'registry',
-  'codec',
-  'middleware',
-  'allowAnyOrder',
-  'concurrency',
-  'maxInFlight',
-  'maxLanes',
-  'laneOf',
-  'maxInFlightPerLane',
-  'ordering',
-  'maxDeliveries',
-  'deadlineMs',
-  'abortGraceMs',
-  'settle',
-  'fetchRetry',
-  'heartbeat',
-  'lagIntervalMs',
-  'batch',
-  'handlerTimeoutMs',
-  'maxOverrunMs',
-] as const satisfies readonly (keyof HopperOptions)[]
-
-export function resolveHopperOptions(options: HopperOptions | undefined): ResolvedHopperOptions {
-  const given = optionsObject('hopper', options, NAMES)
-  const clock = ownClock('hopper.clock', given.clock) ?? systemClock
-  const name = stringOption('hopper.name', given.name, 'hopper')
-  const concurrency = integerOption('hopper.concurrency', given.concurrency, { min: 1, default: 1 })
-  const maxInFlight = integerOption('hopper.maxInFlight', given.maxInFlight, {
-    min: 1,
-    default: Math.max(64, 4 * concurrency),
+const read = (options: HopperOptions | undefined) =>
+  readOptions('hopper', options, {
+    name: text('hopper'),
+    logger: resolveLogger,
+    tracer: unchecked,
+    meter: unchecked,
+    clock: clock(systemClock),
+    random: callable(Math.random),
+    registry: unchecked,
+    codec: unchecked,
+    middleware: resolveMiddleware,
+    allowAnyOrder: flag(false),
+    concurrency: integer({ min: 1, default: 1 }),
+    maxInFlight: optional(integer({ min: 1 })),
+    maxLanes: integer({ min: 1, default: 4_096 }),
+    laneOf: callable(defaultLaneOf),
+    maxInFlightPerLane: optional(integer({ min: 1 })),
+    ordering: oneOf(['relaxed', 'strict'], 'relaxed'),
+    maxDeliveries: integer({ min: 1, default: 20, infinite: true }),
+    deadlineMs: number({ min: 0, default: 30_000 }),
+    abortGraceMs: number({ min: 0, default: 1_000 }),
+    settle: unchecked,
+    fetchRetry: unchecked,
+    heartbeat: flag(true),
+    lagIntervalMs: number({ min: 0, default: 15_000 }),
+    batch: unchecked,
+    handlerTimeoutMs: optional(number({ above: 0 })),
+    maxOverrunMs: number({ min: 0, default: 60_000 }),
   })
+
+type Given = ReturnType<typeof read>
+
+/** Reads the options, and refuses those that contradict each other. */
+export function resolveHopperOptions(options: HopperOptions | undefined) {
+  const given = read(options)
+  const { middleware, allowAnyOrder, maxDeliveries, ordering } = given
+  const maxInFlight = given.maxInFlight ?? Math.max(64, 4 * given.concurrency)
   const batch = resolveBatch(given.batch, maxInFlight)
-  const maxDeliveries = integerOption('hopper.maxDeliveries', given.maxDeliveries, {
-    min: 1,
-    default: 20,
-    infinite: true,
-  })
-  const middleware = resolveMiddleware(given.middleware)
-  const allowAnyOrder = booleanOption('hopper.allowAnyOrder', given.allowAnyOrder, false)
   if (!allowAnyOrder) checkOrder(middleware)
   const registry = resolveRegistry(given)
   for (const mw of middleware) {
     checkCap(mw, maxDeliveries)
     checkCodec(mw, registry)
   }
-  const ordering = oneOfOption('hopper.ordering', given.ordering, ['relaxed', 'strict'], 'relaxed')
   if (given.batch !== undefined) checkBatchable({ middleware, ordering })
-  return Object.freeze({
-    name,
-    logger: resolveLogger(given.logger),
-    tracer: given.tracer,
-    meter: given.meter,
-    registry,
-    middleware,
-    allowAnyOrder,
-    concurrency,
-    maxInFlight,
-    maxLanes: integerOption('hopper.maxLanes', given.maxLanes, { min: 1, default: 4_096 }),
-    laneOf: functionOption('hopper.laneOf', given.laneOf, defaultLaneOf),
-    maxInFlightPerLane: integerOption('hopper.maxInFlightPerLane', given.maxInFlightPerLane, {
-      min: 1,
-      default: Math.ceil(maxInFlight / 2),
-    }),
-    ordering,
-    maxDeliveries,
-    heartbeat: booleanOption('hopper.heartbeat', given.heartbeat, true),
-    lagIntervalMs: numberOption('hopper.lagIntervalMs', given.lagIntervalMs, { min: 0, default: 15_000 }),
-    batch,
-    handlerTimeoutMs:
-      given.handlerTimeoutMs === undefined
-        ? undefined
-        : numberOption('hopper.handlerTimeoutMs', given.handlerTimeoutMs, { above: 0 }),
-    maxOverrunMs: numberOption('hopper.maxOverrunMs', given.maxOverrunMs, { min: 0, default: 60_000 }),
-    loop: resolveLoop(given, name, clock),
-  })
+  const maxInFlightPerLane = given.maxInFlightPerLane ?? Math.ceil(maxInFlight / 2)
+  return Object.freeze({ ...given, registry, maxInFlight, maxInFlightPerLane, batch, loop: resolveLoop(given) })
 }
 
-function resolveLoop(given: HopperOptions, name: string, clock: Clock): LoopOptions {
-  const settle = optionsObject('hopper.settle', given.settle, [
-    'timeoutMs',
-    'attempts',
-    'baseMs',
-    'maxConsecutiveFailures',
-  ])
-  const fetchRetry = optionsObject('hopper.fetchRetry', given.fetchRetry, ['attempts', 'baseMs', 'maxMs'])
-  const random = functionOption('hopper.random', given.random, Math.random)
-  const fetchBaseMs = numberOption('hopper.fetchRetry.baseMs', fetchRetry.baseMs, { min: 0, default: 100 })
-  const fetchMaxMs = numberOption('hopper.fetchRetry.maxMs', fetchRetry.maxMs, { min: 0, default: 10_000 })
+/** The options with nothing left open. */
+export type ResolvedHopperOptions = ReturnType<typeof resolveHopperOptions>
+
+function resolveLoop({ name, clock, random, deadlineMs, abortGraceMs, ...given }: Given): LoopOptions {
+  const { maxConsecutiveFailures, ...settle } = readOptions('hopper.settle', given.settle, {
+    timeoutMs: number({ above: 0, default: 5_000 }),
+    attempts: integer({ min: 1, default: 3 }),
+    baseMs: number({ min: 0, default: 50 }),
+    maxConsecutiveFailures: integer({ min: 1, default: 20, infinite: true }),
+  })
+  const { attempts, baseMs, maxMs } = readOptions('hopper.fetchRetry', given.fetchRetry, {
+    attempts: integer({ min: 1, default: 5, infinite: true }),
+    baseMs: number({ min: 0, default: 100 }),
+    maxMs: number({ min: 0, default: 10_000 }),
+  })
+  const delayMs = (failures: number) => doublingDelay(failures - 1, { baseMs, maxMs, jitter: 'full' }, random)
   return Object.freeze({
     name,
     clock,
-    settle: Object.freeze({
-      attempts: integerOption('hopper.settle.attempts', settle.attempts, { min: 1, default: 3 }),
-      baseMs: numberOption('hopper.settle.baseMs', settle.baseMs, { min: 0, default: 50 }),
-      maxMs: 5_000,
-      timeoutMs: numberOption('hopper.settle.timeoutMs', settle.timeoutMs, { above: 0, default: 5_000 }),
-    }),
-    maxSettleFailures: integerOption('hopper.settle.maxConsecutiveFailures', settle.maxConsecutiveFailures, {
-      min: 1,
-      default: 20,
-      infinite: true,
-    }),
-    fetchRetry: Object.freeze({
-      attempts: integerOption('hopper.fetchRetry.attempts', fetchRetry.attempts, {
-        min: 1,
-        default: 5,
-        infinite: true,
-      }),
-      delayMs: (failures: number) =>
-        doublingDelay(failures - 1, { baseMs: fetchBaseMs, maxMs: fetchMaxMs, jitter: 'full' }, random),
-    }),
-    drainMs: numberOption('hopper.deadlineMs', given.deadlineMs, { min: 0, default: 30_000 }),
-    graceMs: numberOption('hopper.abortGraceMs', given.abortGraceMs, { min: 0, default: 1_000 }),
+    settle: Object.freeze({ ...settle, maxMs: 5_000 }),
+    maxSettleFailures: maxConsecutiveFailures,
+    fetchRetry: Object.freeze({ attempts, delayMs }),
+    drainMs: deadlineMs,
+    graceMs: abortGraceMs,
     givesBackWhatRuns: true,
     idlePollMs: 1_000,
   })
 }
 
-function resolveMiddleware(given: HopperOptions['middleware']): readonly Middleware[] {
-  if (given !== undefined && !Array.isArray(given)) throw new OptionTypeError('hopper.middleware', 'an array', given)
-  const middleware = (given ?? []).filter((mw) => mw !== null && mw !== undefined)
-  for (const [i, mw] of middleware.entries()) functionOption(`hopper.middleware[${i}]`, mw)
+function resolveMiddleware(path: string, given: unknown = []): readonly Middleware[] {
+  if (!Array.isArray(given)) throw new OptionTypeError(path, 'an array', given)
+  const middleware: Middleware[] = given.filter((mw) => mw !== null && mw !== undefined)
+  for (const [i, mw] of middleware.entries()) functionOption(`${path}[${i}]`, mw)
   return Object.freeze(middleware)
 }
 
 /** A logger that throws must not take a message, or the run, with it. */
-function resolveLogger(given: Logger | undefined): Logger {
-  if (given === undefined) return SILENT
-  for (const level of ['warn', 'error'] as const) functionOption(`hopper.logger.${level}`, given[level])
+function resolveLogger(path: string, value: unknown): Logger {
+  if (value === undefined) return SILENT
+  const given = value as Logger
+  for (const level of ['warn', 'error'] as const) functionOption(`${path}.${level}`, given[level])
   const quietly =
     (level: 'warn' | 'error'): Logger['warn'] =>
     (message, facts) => {
@@ -170,11 +125,12 @@ function resolveLogger(given: Logger | undefined): Logger {
 
 const SILENT: Logger = Object.freeze({ warn: () => undefined, error: () => undefined })
 
-function resolveBatch(given: HopperOptions['batch'], maxInFlight: number): ResolvedHopperOptions['batch'] {
-  if (given === undefined) return Object.freeze({ size: 1, maxWaitMs: 0 })
-  optionsObject('hopper.batch', given, ['size', 'maxWaitMs'])
-  const size = integerOption('hopper.batch.size', given.size, { min: 1 })
-  const maxWaitMs = numberOption('hopper.batch.maxWaitMs', given.maxWaitMs, { default: 0 })
+function resolveBatch(given: HopperOptions['batch'], maxInFlight: number): Required<NonNullable<typeof given>> {
+  const { size, maxWaitMs } = readOptions('hopper.batch', given ?? { size: 1 }, {
+    size: integer({ min: 1 }),
+    maxWaitMs: number({ default: 0 }),
+  })
+  if (given === undefined) return { size, maxWaitMs }
   if (maxWaitMs <= 0 && maxInFlight < size) {
     // Without a timer only a full batch runs, and it could never fill: the run would stall forever.
     throw new OptionError(
@@ -202,7 +158,7 @@ export function checkBatchable(o: Pick<ResolvedHopperOptions, 'middleware' | 'or
   }
 }
 
-function resolveRegistry(given: HopperOptions): CodecRegistry | undefined {
+function resolveRegistry(given: Pick<Given, 'codec' | 'registry'>): CodecRegistry | undefined {
   if (given.codec !== undefined && given.registry !== undefined) {
     throw new OptionError('hopper.codec', 'absent when hopper.registry is given: register it there', 'both')
   }

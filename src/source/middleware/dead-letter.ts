@@ -1,5 +1,6 @@
 import { classLabel, type FailureClass } from '../../core/failure/failure.js'
-import { booleanOption, functionOption, numberOption, OptionTypeError, optionsObject } from '../../core/options.js'
+import { OptionTypeError } from '../../core/options.js'
+import { callable, clock, flag, number, readOptions } from '../../core/read-options.js'
 import { doublingDelay, MAX_DELAY_MS } from '../../core/retry/backoff.js'
 import { nakAfter, type Result, type ResultOf } from '../../core/stream/result.js'
 import { errorMessage, errorName, errorText } from '../../core/text/error-text.js'
@@ -11,7 +12,7 @@ import type { Header } from '../message/headers.js'
 import { type Message, type VendorToken, vendorToken } from '../message/message.js'
 import { type Before, defineMiddleware } from './define-middleware.js'
 import type { Middleware } from './handler.js'
-import { clockIn, hostKey, ownClock } from './middleware-host.js'
+import { clockIn, hostKey } from './middleware-host.js'
 import { type Verdict, Verdicts, writeVerdict } from './verdict.js'
 
 /** A message that was dead-lettered, with everything that is needed to understand it and to run it again. */
@@ -81,20 +82,20 @@ export function dlq(store: DeadLetterStore, options?: DlqOptions): Middleware {
   if (typeof store?.deadLetter !== 'function') {
     throw new OptionTypeError('dlq(store)', 'a DeadLetterStore with deadLetter(ctx, record)', store)
   }
-  const given = optionsObject('dlq', options, ['deadLetterRetryable', 'clock', 'random', 'retryDelayMs', 'retryMaxMs'])
-  const deadLetterRetryable = booleanOption('dlq.deadLetterRetryable', given.deadLetterRetryable, true)
-  const clock = ownClock('dlq.clock', given.clock)
-  const random = functionOption('dlq.random', given.random, Math.random)
-  const waitLimits = { min: 0, max: MAX_DELAY_MS }
-  const baseMs = numberOption('dlq.retryDelayMs', given.retryDelayMs, { ...waitLimits, default: 1_000 })
-  const maxMs = numberOption('dlq.retryMaxMs', given.retryMaxMs, { ...waitLimits, default: 60_000 })
-
+  const given = readOptions('dlq', options, {
+    deadLetterRetryable: flag(true),
+    clock: clock(undefined),
+    random: callable(Math.random),
+    retryDelayMs: number({ min: 0, max: MAX_DELAY_MS, default: 1_000 }),
+    retryMaxMs: number({ min: 0, max: MAX_DELAY_MS, default: 60_000 }),
+  })
+  const { deadLetterRetryable, random, retryDelayMs: baseMs, retryMaxMs: maxMs } = given
   const verdicts = new Verdicts()
 
   const deadLetter = async (ctx: Context, message: Message, verdict: Verdict): Promise<Result> => {
     const { result, attempts } = verdict
     const source = ctx.get(hostKey)?.name ?? ''
-    const record = recordOf(message, result, attempts, clockIn(ctx, clock).now(), source)
+    const record = recordOf(message, result, attempts, clockIn(ctx, given.clock).now(), source)
     try {
       await store.deadLetter(ctx.with(deadLetteredMessageKey, message), record)
     } catch (storeError) {

@@ -1,5 +1,6 @@
 import { MillraceError } from '../../core/error.js'
-import { functionOption, numberOption, OptionTypeError, oneOfOption, optionsObject } from '../../core/options.js'
+import { OptionTypeError } from '../../core/options.js'
+import { callable, clock, number, oneOf, readOptions } from '../../core/read-options.js'
 import { nakAfter, type Result, skip } from '../../core/stream/result.js'
 import type { Clock } from '../../core/time/clock.js'
 import type { MaybePromise, Ms } from '../../core/time/time.js'
@@ -10,7 +11,7 @@ import { defineMiddleware } from './define-middleware.js'
 import type { Middleware } from './handler.js'
 import { defaultKey } from './idempotency-key.js'
 import { keepKeyLease } from './key-lease.js'
-import { clockIn, hostKey, ownClock } from './middleware-host.js'
+import { clockIn, hostKey } from './middleware-host.js'
 
 /** What `begin` found: the key is ours now, was done before, or is being worked on. */
 export type BeginResult =
@@ -78,26 +79,22 @@ export class DuplicateInFlightError extends MillraceError {
  * ```
  */
 export function idempotency(options: IdempotencyOptions): Middleware {
-  const given = optionsObject('idempotency', options, [
-    'store',
-    'keyOf',
-    'leaseMs',
-    'ttlMs',
-    'busyDelayMs',
-    'onStoreError',
-    'onTerm',
-    'clock',
-    'onError',
-  ])
-  const store = checkedStore(given.store)
-  const keyOf = functionOption('idempotency.keyOf', given.keyOf, defaultKey)
-  const leaseMs = numberOption('idempotency.leaseMs', given.leaseMs, { above: 0, default: 60_000 })
-  const ttlMs = numberOption('idempotency.ttlMs', given.ttlMs, { above: 0, default: 86_400_000 })
-  const busyDelayMs = numberOption('idempotency.busyDelayMs', given.busyDelayMs, { min: 0, default: 1_000 })
-  const onStoreError = oneOfOption('idempotency.onStoreError', given.onStoreError, ['run', 'nak'], 'run')
-  const onTerm = oneOfOption('idempotency.onTerm', given.onTerm, ['release', 'commit'], 'release')
-  const clock = ownClock('idempotency.clock', given.clock)
-  const onError = functionOption<(error: unknown) => void>('idempotency.onError', given.onError, () => undefined)
+  const { store, keyOf, leaseMs, ttlMs, busyDelayMs, onStoreError, onTerm, ...given } = readOptions(
+    'idempotency',
+    options,
+    {
+      store: checkedStore,
+      keyOf: callable(defaultKey),
+      leaseMs: number({ above: 0, default: 60_000 }),
+      ttlMs: number({ above: 0, default: 86_400_000 }),
+      busyDelayMs: number({ min: 0, default: 1_000 }),
+      onStoreError: oneOf(['run', 'nak'], 'run'),
+      onTerm: oneOf(['release', 'commit'], 'release'),
+      clock: clock(undefined),
+      onError: callable<(error: unknown) => void>(() => undefined),
+    },
+  )
+  const { onError } = given
 
   /** A failing store is reported, and changes nothing: what was done is done, and a lease ends by itself. */
   const quietly = async (ctx: Context, step: Step, key: string, write: () => Promise<void>) => {
@@ -110,7 +107,7 @@ export function idempotency(options: IdempotencyOptions): Middleware {
 
   return defineMiddleware<HeldKey | undefined>({
     kind: 'idempotency',
-    needsIdentity: given.keyOf === undefined,
+    needsIdentity: options.keyOf === undefined,
     async before(ctx, message) {
       const key = checkedKey(keyOf(message))
       if (key === undefined) return { state: undefined }
@@ -128,7 +125,11 @@ export function idempotency(options: IdempotencyOptions): Middleware {
           const onLost = (error: unknown) => report(ctx, 'renew', key, error, onError)
           const { token } = begun
           return {
-            state: { key, token, end: keepKeyLease(store, key, token, leaseMs, clockIn(ctx, clock), ctx, onLost) },
+            state: {
+              key,
+              token,
+              end: keepKeyLease(store, key, token, leaseMs, clockIn(ctx, given.clock), ctx, onLost),
+            },
           }
         }
         case 'done':
@@ -199,13 +200,11 @@ function report(ctx: Context, step: Step, key: string, error: unknown, onError: 
   }
 }
 
-function checkedStore(store: IdempotencyStore | undefined): IdempotencyStore {
-  const isStore =
-    typeof store?.begin === 'function' && typeof store.commit === 'function' && typeof store.release === 'function'
-  if (!isStore) {
-    throw new OptionTypeError('idempotency.store', 'an IdempotencyStore: { begin, commit, release }', store)
-  }
-  return store
+function checkedStore(path: string, given: unknown): IdempotencyStore {
+  const { begin, commit, release } = Object(given) as Partial<IdempotencyStore>
+  if (![begin, commit, release].every((method) => typeof method === 'function'))
+    throw new OptionTypeError(path, 'an IdempotencyStore: { begin, commit, release }', given)
+  return given as IdempotencyStore
 }
 
 /** No text, no key: an empty one would be shared by every message that has none. */

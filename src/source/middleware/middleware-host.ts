@@ -1,4 +1,3 @@
-import { OptionTypeError } from '../../core/options.js'
 import { type Clock, systemClock } from '../../core/time/clock.js'
 import type { Logger } from '../hopper/hopper-options.js'
 import { type Context, ownContextKey } from '../message/context.js'
@@ -15,13 +14,6 @@ export interface Host {
 
 /** Under which a hopper hands itself inwards. */
 export const hostKey = ownContextKey<Host>('host')
-
-/** Reads the clock of a middleware's own; `undefined` leaves it to the hopper. */
-export function ownClock(path: string, given: Clock | undefined): Clock | undefined {
-  if (given === undefined) return undefined
-  if (typeof given?.now === 'function' && typeof given.after === 'function') return given
-  throw new OptionTypeError(path, 'a Clock: { now, monotonic, after, sleep }', given)
-}
 
 /** The clock that a middleware was given, else its hopper's, else real time. */
 export function clockIn(ctx: Context, own: Clock | undefined): Clock {

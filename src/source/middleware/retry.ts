@@ -1,4 +1,4 @@
-import { booleanOption, functionOption, integerOption, optionsObject } from '../../core/options.js'
+import { callable, clock, flag, integer, listener, readOptions, unchecked } from '../../core/read-options.js'
 import { type BackoffOption, resolveBackoff } from '../../core/retry/backoff.js'
 import { decideRetry } from '../../core/retry/decide-retry.js'
 import { exhausted, nakAfter, type Result } from '../../core/stream/result.js'
@@ -7,9 +7,7 @@ import { unreachable } from '../../core/unreachable.js'
 import { attempt, type Context } from '../message/context.js'
 import { defineMiddleware } from './define-middleware.js'
 import type { Middleware } from './handler.js'
-import { clockIn, hostKey, ownClock } from './middleware-host.js'
-
-type Warn = (message: string) => void
+import { clockIn, hostKey } from './middleware-host.js'
 
 /** Options of {@link retry}. */
 export interface RetryMiddlewareOptions {
@@ -38,25 +36,21 @@ export interface RetryMiddlewareOptions {
  * ```
  */
 export function retry(options?: RetryMiddlewareOptions): Middleware {
-  const given = optionsObject('retry', options, [
-    'maxAttempts',
-    'backoff',
-    'random',
-    'clock',
-    'honourHandlerDelay',
-    'warn',
-  ])
-  const maxAttempts = integerOption('retry.maxAttempts', given.maxAttempts, { min: 1, default: 5, infinite: true })
-  const random = functionOption('retry.random', given.random, Math.random)
-  const warn = given.warn === undefined ? undefined : functionOption<Warn>('retry.warn', given.warn)
-  const clock = ownClock('retry.clock', given.clock)
-  const backoff = resolveBackoff('retry.backoff', given.backoff, random, (message) => {
+  const given = readOptions('retry', options, {
+    maxAttempts: integer({ min: 1, default: 5, infinite: true }),
+    backoff: unchecked,
+    random: callable(Math.random),
+    clock: clock(undefined),
+    honourHandlerDelay: flag(true),
+    warn: listener,
+  })
+  const { maxAttempts, warn } = given
+  const backoff = resolveBackoff('retry.backoff', given.backoff, given.random, (message) => {
     if (warn !== undefined) warn(message)
     else deciding?.get(hostKey)?.logger.warn(message, { name: deciding.get(hostKey)?.name })
   })
   /** Whose delay is being asked for. Nothing else runs meanwhile: a schedule answers synchronously. */
   let deciding: Context | undefined
-  const honourFloor = booleanOption('retry.honourHandlerDelay', given.honourHandlerDelay, true)
 
   return defineMiddleware<never>({
     kind: 'retry',
@@ -70,8 +64,8 @@ export function retry(options?: RetryMiddlewareOptions): Middleware {
         maxAttempts,
         delayMs: (n) => backoff.delay(n),
         floorMs: result.requeueMs,
-        honourFloor,
-        now: clockIn(ctx, clock).now(),
+        honourFloor: given.honourHandlerDelay,
+        now: clockIn(ctx, given.clock).now(),
       })
       switch (decision.kind) {
         case 'retry':

@@ -1,9 +1,9 @@
 import { checkedId } from '../../../core/ids.js'
-import { booleanOption, functionOption, numberOption, OptionError, optionsObject } from '../../../core/options.js'
+import { OptionError } from '../../../core/options.js'
+import { callable, clock, flag, number, readOptions, unchecked } from '../../../core/read-options.js'
 import { type Clock, systemClock } from '../../../core/time/clock.js'
 import type { Ms } from '../../../core/time/time.js'
 import { InletClosedError } from '../../errors.js'
-import { ownClock } from '../../middleware/middleware-host.js'
 import type { CapabilityName, Inlet, SubscribeConfig, Subscription } from '../subscription.js'
 import { type MemMessageSpec, recordOf } from './mem-message.js'
 import { MemStream } from './mem-stream.js'
@@ -39,19 +39,6 @@ export interface MemInletOptions {
   readonly consumerGroups?: boolean
 }
 
-const NAMES = [
-  'clock',
-  'nextId',
-  'messages',
-  'batched',
-  'redeliver',
-  'leaseMs',
-  'drainRedeliveries',
-  'ordered',
-  'pausable',
-  'consumerGroups',
-] as const satisfies readonly (keyof MemInletOptions)[]
-
 /**
  * A stream in memory, for tests and for trying things out. It behaves as a broker does: leases that lapse, redeliveries
  * that count, delays that are kept; and it remembers every settlement in its `ledger`. All its subscriptions share one
@@ -76,14 +63,22 @@ export class MemInlet implements Inlet {
   #isClosed = false
 
   constructor(options?: MemInletOptions) {
-    const given = optionsObject('memInlet', options, NAMES)
-    const flag = (name: 'batched' | 'ordered' | 'pausable' | 'consumerGroups' | 'drainRedeliveries') =>
-      booleanOption(`memInlet.${name}`, given[name], false)
-    const redeliver = booleanOption('memInlet.redeliver', given.redeliver, true)
-    const leaseMs = numberOption('memInlet.leaseMs', given.leaseMs, { above: 0, default: 30_000 })
-    this.#clock = ownClock('memInlet.clock', given.clock) ?? systemClock
     let ids = 0
-    this.#nextId = functionOption('memInlet.nextId', given.nextId, () => String(++ids))
+    const given = readOptions('memInlet', options, {
+      clock: clock(systemClock),
+      nextId: callable(() => String(++ids)),
+      messages: unchecked,
+      batched: flag(false),
+      redeliver: flag(true),
+      leaseMs: number({ above: 0, default: 30_000 }),
+      drainRedeliveries: flag(false),
+      ordered: flag(false),
+      pausable: flag(false),
+      consumerGroups: flag(false),
+    })
+    const { redeliver, leaseMs } = given
+    this.#clock = given.clock
+    this.#nextId = given.nextId
     this.#stream = new MemStream({ clock: this.#clock, ledger: this.ledger, leaseMs, redeliver })
     this.capabilities = new Set<CapabilityName>([
       'seekable',
@@ -93,17 +88,17 @@ export class MemInlet implements Inlet {
       'identity',
       // Recorded only, a message is never taken back: there is no lease to extend.
       ...(redeliver ? (['leaseExtender'] as const) : []),
-      ...(flag('batched') ? (['batched'] as const) : []),
-      ...(flag('ordered') ? (['orderedDelivery'] as const) : []),
-      ...(flag('pausable') ? (['pausable'] as const) : []),
-      ...(flag('consumerGroups') ? (['consumerGroups'] as const) : []),
+      ...(given.batched ? (['batched'] as const) : []),
+      ...(given.ordered ? (['orderedDelivery'] as const) : []),
+      ...(given.pausable ? (['pausable'] as const) : []),
+      ...(given.consumerGroups ? (['consumerGroups'] as const) : []),
     ])
     this.#subscriptionOptions = {
       stream: this.#stream,
       capabilities: this.capabilities,
       leaseMs,
       redeliver,
-      drainRedeliveries: flag('drainRedeliveries'),
+      drainRedeliveries: given.drainRedeliveries,
     }
     this.#append(given.messages ?? [])
   }

@@ -1,9 +1,9 @@
-import { functionOption, numberOption, OptionTypeError, optionsObject, stringOption } from '../../../core/options.js'
+import { OptionTypeError } from '../../../core/options.js'
+import { callable, clock, number, readOptions, text } from '../../../core/read-options.js'
 import { type Clock, systemClock } from '../../../core/time/clock.js'
 import type { Ms } from '../../../core/time/time.js'
 import type { PulledWork, Queue } from '../../../ports/ports.js'
 import { InletClosedError } from '../../errors.js'
-import { ownClock } from '../../middleware/middleware-host.js'
 import type { CapabilityName, Inlet, SubscribeConfig, Subscription } from '../subscription.js'
 import { QueueMessage } from './queue-message.js'
 import { QueueSubscription } from './queue-subscription.js'
@@ -38,11 +38,7 @@ export interface QueueInletOptions {
 export class QueueInlet implements Inlet {
   readonly capabilities: ReadonlySet<CapabilityName>
   readonly #queue: Queue
-  readonly #clock: Clock
-  readonly #subject: string
-  readonly #leaseMs: Ms
-  readonly #idlePollMs: Ms
-  readonly #keyOf: (body: string) => string | undefined
+  readonly #o: Required<QueueInletOptions>
   readonly #subscriptions = new Set<QueueSubscription>()
   #positions = 0
   #isClosed = false
@@ -51,13 +47,14 @@ export class QueueInlet implements Inlet {
     for (const method of ['pop', 'ack', 'fail', 'heartbeat'] as const) {
       if (typeof queue?.[method] !== 'function') throw new OptionTypeError('queueInlet(queue)', 'a Queue', queue)
     }
-    const given = optionsObject('queueInlet', options, ['clock', 'subject', 'leaseMs', 'idlePollMs', 'keyOf'])
     this.#queue = queue
-    this.#clock = ownClock('queueInlet.clock', given.clock) ?? systemClock
-    this.#subject = stringOption('queueInlet.subject', given.subject, 'queue')
-    this.#leaseMs = numberOption('queueInlet.leaseMs', given.leaseMs, { above: 0, default: 30_000 })
-    this.#idlePollMs = numberOption('queueInlet.idlePollMs', given.idlePollMs, { above: 0, default: 1_000 })
-    this.#keyOf = functionOption('queueInlet.keyOf', given.keyOf, () => undefined)
+    this.#o = readOptions('queueInlet', options, {
+      clock: clock(systemClock),
+      subject: text('queue'),
+      leaseMs: number({ above: 0, default: 30_000 }),
+      idlePollMs: number({ above: 0, default: 1_000 }),
+      keyOf: callable<NonNullable<QueueInletOptions['keyOf']>>(() => undefined),
+    })
     this.capabilities = new Set<CapabilityName>([
       'batched',
       'leaseExtender',
@@ -75,9 +72,9 @@ export class QueueInlet implements Inlet {
     if (this.#isClosed) throw new InletClosedError('be subscribed to')
     const sub = new QueueSubscription({
       queue: this.#queue,
-      clock: this.#clock,
-      leaseMs: this.#leaseMs,
-      idlePollMs: this.#idlePollMs,
+      clock: this.#o.clock,
+      leaseMs: this.#o.leaseMs,
+      idlePollMs: this.#o.idlePollMs,
       capabilities: this.capabilities,
       messageOf: (pulled) => this.#messageOf(pulled),
       origin: this,
@@ -100,7 +97,7 @@ export class QueueInlet implements Inlet {
   #messageOf(pulled: PulledWork): QueueMessage {
     this.#positions += 1
     return new QueueMessage(this, pulled, {
-      subject: this.#subject,
+      subject: this.#o.subject,
       // Of a queue without ids nothing but the order of arrival in this process is known.
       cursor: pulled.id ?? String(this.#positions),
       countsStarts: this.#queue.start !== undefined,
@@ -111,7 +108,7 @@ export class QueueInlet implements Inlet {
   /** A body that `keyOf` cannot read is still delivered: its handler, or the codec, will say what is wrong with it. */
   #keyIn(body: string): string | undefined {
     try {
-      return this.#keyOf(body)
+      return this.#o.keyOf(body)
     } catch {
       return undefined
     }
