@@ -65,6 +65,12 @@ export const text =
   (path, value) =>
     stringOption(path, value, fallback)
 
+/** What keys begin with: a text that may be empty. */
+export const keyPrefix =
+  (fallback: string): OptionReader<string> =>
+  (path, value) =>
+    value === '' ? '' : stringOption(path, value, fallback)
+
 export const oneOf =
   <const W extends string>(words: readonly W[], fallback?: W): OptionReader<W> =>
   (path, value) =>

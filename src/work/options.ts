@@ -5,16 +5,19 @@ import type { Doer } from '../core/doer/doer.js'
 import { MillraceError } from '../core/error.js'
 import { newId } from '../core/ids.js'
 import { createMetrics, type Metrics } from '../core/metrics/metrics.js'
-import {
-  booleanOption,
-  functionOption,
-  integerOption,
-  numberOption,
-  OptionError,
-  optionsObject,
-  stringOption,
-} from '../core/options.js'
+import { numberOption, OptionError } from '../core/options.js'
 import { warn, warnOnce } from '../core/process/warn-once.js'
+import {
+  callable,
+  flag,
+  integer,
+  keyPrefix,
+  listener,
+  number,
+  optional,
+  readOptions,
+  unchecked,
+} from '../core/read-options.js'
 import { type RetryOptions, resolveRetryOptions } from '../core/retry/retry.js'
 import { type Redact, type Redacted, redactedBy } from '../core/text/redact.js'
 import { type Clock, clockFrom, type Random, systemClock } from '../core/time/clock.js'
@@ -168,88 +171,6 @@ export interface WorkSystemOptions {
   readonly work?: readonly AnyWorkType[]
 }
 
-const NAMES = [
-  'backend',
-  'queue',
-  'pubsub',
-  'store',
-  'retry',
-  'portRetry',
-  'concurrency',
-  'doer',
-  'pollInterval',
-  'backpressure',
-  'visibility',
-  'heartbeat',
-  'prefix',
-  'codec',
-  'log',
-  'redact',
-  'logWith',
-  'logContext',
-  'onEvent',
-  'onError',
-  'onBacklog',
-  'backlogAfterMs',
-  'backlogEveryMs',
-  'onFailure',
-  'dlq',
-  'redriveCount',
-  'maxRedrives',
-  'accept',
-  'unhandledWorkGroup',
-  'metrics',
-  'strictReturn',
-  'generateId',
-  'autoStart',
-  'now',
-  'clock',
-  'random',
-  'trace',
-  'tracer',
-  'keepCompleted',
-  'keepDead',
-  'maxUnsent',
-  'stopDrain',
-  'unknownTypeTimeout',
-  'maxStates',
-  'keepAlive',
-  'work',
-] as const satisfies readonly (keyof WorkSystemOptions)[]
-
-/** The options with their defaults. */
-export interface ResolvedSystemOptions {
-  readonly given: WorkSystemOptions
-  readonly clock: Clock
-  readonly random: Random
-  /** The user's own doer. Undefined: one with `concurrency` places. */
-  readonly doer: Doer | undefined
-  /** Its id among the workers of the fleet. */
-  readonly workerId: string
-  readonly log: WorkLog
-  readonly redacted: Redacted
-  /** Reports an error that is not the failure of an item. It never throws. */
-  readonly onError: (error: unknown, phase: ErrorPhase) => void
-  readonly concurrency: number
-  readonly pollInterval: Ms
-  readonly visibility: Ms
-  readonly heartbeat: Ms
-  readonly prefix: string
-  readonly codec: JsonCodec
-  readonly metrics: Metrics
-  readonly retry: WorkRetry | undefined
-  readonly newId: () => string
-  readonly redriveCount: number
-  readonly maxRedrives: number
-  readonly strictReturn: boolean
-  readonly keep: Retention
-  readonly maxUnsent: number
-  readonly stopDrain: Ms
-  /** Undefined: never. */
-  readonly unknownTypeTimeout: Ms | undefined
-  readonly maxStates: number
-}
-
 /** Refuses a heartbeat that would come after the lease has lapsed: all work would run again and again. */
 function heartbeatOption(given: unknown, visibility: Ms): Ms {
   const heartbeat = numberOption('createWork.heartbeat', given, {
@@ -263,7 +184,7 @@ function heartbeatOption(given: unknown, visibility: Ms): Ms {
 }
 
 /** Calls the listener, whose errors are ignored. Without one, each error is a line of the log, or a process warning, once. */
-function reporter(onError: WorkSystemOptions['onError'], log: WorkLog): ResolvedSystemOptions['onError'] {
+function reporter(onError: WorkSystemOptions['onError'], log: WorkLog): (error: unknown, phase: ErrorPhase) => void {
   if (onError !== undefined) return (error, phase) => callObserver(() => onError(error, phase))
   return (error, phase) => {
     // The caller that closed the backend knows.
@@ -278,68 +199,94 @@ function reporter(onError: WorkSystemOptions['onError'], log: WorkLog): Resolved
   }
 }
 
-export function resolveSystemOptions(options: WorkSystemOptions | undefined): ResolvedSystemOptions {
-  const given = optionsObject('createWork', options, NAMES)
-  checkRetry('createWork.retry', given.retry)
-  if (given.portRetry !== undefined) resolveRetryOptions('createWork.portRetry', given.portRetry)
-  for (const name of [
-    'onEvent',
-    'onError',
-    'onBacklog',
-    'onFailure',
-    'accept',
-    'backpressure',
-    'redact',
-    'logWith',
-  ] as const) {
-    if (given[name] !== undefined) functionOption(`createWork.${name}`, given[name])
-  }
-  for (const name of ['autoStart', 'keepAlive'] as const) {
-    if (given[name] !== undefined) booleanOption(`createWork.${name}`, given[name])
-  }
-  checkDoer('createWork.doer', given.doer)
-  const ms = (name: keyof WorkSystemOptions, fallback: Ms, min = 0) =>
-    numberOption(`createWork.${name}`, given[name], { default: fallback, min })
-  const visibility = numberOption('createWork.visibility', given.visibility, { default: 30_000, above: 0 })
-  const clock =
-    given.clock ?? (given.now === undefined ? systemClock : clockFrom(functionOption('createWork.now', given.now)))
-  const generateId = functionOption('createWork.generateId', given.generateId, newId)
-  const workerId = generateId()
-  const redacted: Redacted = given.redact === undefined ? (_, value) => value : redactedBy(given.redact)
-  const target = logOption(given.log, { hasListener: given.onEvent !== undefined, clock })
-  const log = new WorkLog(target, clock, redacted, workerId)
+const read = (options: WorkSystemOptions | undefined) =>
+  readOptions('createWork', options, {
+    backend: unchecked,
+    queue: unchecked,
+    pubsub: unchecked,
+    store: unchecked,
+    retry: (path: string, given: unknown) => {
+      const retry = given as WorkRetry | undefined
+      checkRetry(path, retry)
+      // A copy: later changes to the caller's object do not change the policy.
+      return retry === undefined ? undefined : Object.freeze({ ...retry })
+    },
+    portRetry: (path: string, given: unknown) => {
+      if (given !== undefined) resolveRetryOptions(path, given as RetryOptions<unknown>)
+    },
+    concurrency: unchecked,
+    doer: (path: string, given: unknown) => {
+      checkDoer(path, given)
+      return given as Doer | undefined
+    },
+    pollInterval: number({ default: 1_000, above: 0 }),
+    backpressure: listener,
+    visibility: number({ default: 30_000, above: 0 }),
+    heartbeat: unchecked,
+    prefix: keyPrefix('work:'),
+    codec: unchecked,
+    log: unchecked,
+    redact: listener,
+    logWith: listener,
+    logContext: unchecked,
+    onEvent: listener,
+    onError: listener,
+    onBacklog: listener,
+    backlogAfterMs: unchecked,
+    backlogEveryMs: unchecked,
+    onFailure: listener,
+    dlq: unchecked,
+    redriveCount: integer({ min: 0, default: 10 }),
+    maxRedrives: integer({ min: 0, default: 5, infinite: true }),
+    accept: listener,
+    unhandledWorkGroup: unchecked,
+    metrics: unchecked,
+    strictReturn: flag(true),
+    generateId: callable(newId),
+    autoStart: flag(true),
+    now: listener,
+    clock: unchecked,
+    random: callable(Math.random),
+    trace: unchecked,
+    tracer: unchecked,
+    keepCompleted: number({ default: KEEP_COMPLETED_MS, min: 0 }),
+    keepDead: number({ default: KEEP_DEAD_MS, min: 0 }),
+    maxUnsent: integer({ min: 1, default: 10_000 }),
+    stopDrain: number({ default: 5_000, min: 0 }),
+    unknownTypeTimeout: optional(number({ above: 0 })),
+    maxStates: integer({ min: 1, default: 10_000 }),
+    keepAlive: optional(flag()),
+    work: unchecked,
+  })
+
+/** The options with their defaults, and as they were `given`. */
+export function resolveSystemOptions(options: WorkSystemOptions | undefined) {
+  const o = read(options)
+  const clock = o.clock ?? (o.now === undefined ? systemClock : clockFrom(o.now))
+  /** Its id among the workers of the fleet. */
+  const workerId = o.generateId()
+  const redacted: Redacted = o.redact === undefined ? (_, value) => value : redactedBy(o.redact)
+  const log = new WorkLog(logOption(o.log, { hasListener: o.onEvent !== undefined, clock }), clock, redacted, workerId)
+  const keep: Retention = Object.freeze({ completedMs: o.keepCompleted, deadMs: o.keepDead })
   return Object.freeze({
-    given,
+    ...o,
+    given: options ?? {},
     clock,
     workerId,
-    log,
     redacted,
-    random: functionOption('createWork.random', given.random, Math.random),
-    doer: given.doer,
-    onError: reporter(given.onError, log),
-    concurrency: concurrencyOption('createWork', given, 32),
-    pollInterval: numberOption('createWork.pollInterval', given.pollInterval, { default: 1_000, above: 0 }),
-    visibility,
-    heartbeat: heartbeatOption(given.heartbeat, visibility),
-    prefix: given.prefix === '' ? '' : stringOption('createWork.prefix', given.prefix, 'work:'),
-    codec: given.codec ?? defaultCodec,
-    metrics: given.metrics ?? createMetrics(),
-    // A copy: later changes to the caller's object do not change the policy.
-    retry: given.retry === undefined ? undefined : Object.freeze({ ...given.retry }),
-    newId: generateId,
-    redriveCount: integerOption('createWork.redriveCount', given.redriveCount, { min: 0, default: 10 }),
-    maxRedrives: integerOption('createWork.maxRedrives', given.maxRedrives, { min: 0, default: 5, infinite: true }),
-    strictReturn: booleanOption('createWork.strictReturn', given.strictReturn, true),
-    keep: Object.freeze({ completedMs: ms('keepCompleted', KEEP_COMPLETED_MS), deadMs: ms('keepDead', KEEP_DEAD_MS) }),
-    maxUnsent: integerOption('createWork.maxUnsent', given.maxUnsent, { min: 1, default: 10_000 }),
-    stopDrain: ms('stopDrain', 5_000),
-    unknownTypeTimeout:
-      given.unknownTypeTimeout === undefined
-        ? undefined
-        : numberOption('createWork.unknownTypeTimeout', given.unknownTypeTimeout, { default: 0, above: 0 }),
-    maxStates: integerOption('createWork.maxStates', given.maxStates, { min: 1, default: 10_000 }),
+    log,
+    keep,
+    /** Reports an error that is not the failure of an item. It never throws. */
+    onError: reporter(o.onError, log),
+    concurrency: concurrencyOption('createWork', options ?? {}, 32),
+    heartbeat: heartbeatOption(o.heartbeat, o.visibility),
+    codec: o.codec ?? defaultCodec,
+    metrics: o.metrics ?? createMetrics(),
+    newId: o.generateId,
   })
 }
+
+export type ResolvedSystemOptions = ReturnType<typeof resolveSystemOptions>
 
 /** Whether the backend was closed: no repetition will be answered. */
 export function isClosedBackend(error: unknown): boolean {

@@ -1,12 +1,16 @@
+import { callObserver } from '../../call-observer.js'
+import { integerOption, numberOption, OptionTypeError, oneOfOption, stringOption } from '../../options.js'
 import {
-  functionOption,
-  integerOption,
-  numberOption,
-  OptionTypeError,
-  oneOfOption,
-  optionsObject,
-  stringOption,
-} from '../../options.js'
+  callable,
+  integer,
+  keyPrefix,
+  listener,
+  number,
+  oneOf,
+  optional,
+  readOptions,
+  unchecked,
+} from '../../read-options.js'
 import type { Clock } from '../../time/clock.js'
 import type { Ms } from '../../time/time.js'
 import type { BacklogOptions } from '../backlog-alarm.js'
@@ -87,57 +91,52 @@ export interface RatePlan {
 }
 
 const OWNER = 'rateLimitedDoer'
-const NAMES = [
-  'limit',
-  'window',
-  'algorithm',
-  'store',
-  'key',
-  'groupLimit',
-  'groupKey',
-  'groupStore',
-  'retryFloor',
-  'doer',
-  'prefix',
-  'onError',
-  'clock',
-  'now',
-  'onBacklog',
-  'backlogAfterMs',
-  'backlogEveryMs',
-] as const
 
 /** Checks the options and fills in their defaults. */
 export function resolveRateOptions(options: RateLimitedDoerOptions): RatePlan {
-  const given = optionsObject(OWNER, options, NAMES)
-  const clock = clockOption(OWNER, given)
-  const rule = ruleOption({ limit: given.limit, window: given.window, algorithm: given.algorithm })
+  const given = read(options)
+  const { limit, window, algorithm, retryFloor, doer: inner, onError } = given
+  const clock = clockOption(OWNER, options)
   return {
-    limit: rule.limit,
+    limit,
     hasOneBucket: typeof given.key !== 'function',
-    bucketsOf: bucketsOption(given, rule, clock),
-    retryFloor: numberOption(`${OWNER}.retryFloor`, given.retryFloor, { above: 0, default: 50 }),
-    inner: doerOption(given.doer),
+    bucketsOf: bucketsOption(given, { limit, window, algorithm }, clock),
+    retryFloor,
+    inner,
     clock,
-    report: reportOption(given.onError),
+    report: (error) => callObserver(() => onError?.(error)),
   }
 }
 
-function bucketsOption(given: RateLimitedDoerOptions, rule: RateLimitRule, clock: Clock): RatePlan['bucketsOf'] {
+const read = (options: RateLimitedDoerOptions) =>
+  readOptions(OWNER, options, {
+    limit: integer({ min: 1 }),
+    window: number({ above: 0 }),
+    algorithm: oneOf(RATE_LIMIT_ALGORITHMS, 'fixed-window'),
+    store: storeOption,
+    key: (path: string, key: unknown = 'doer') =>
+      typeof key === 'function' ? (key as KeyOf) : stringOption(path, key),
+    groupLimit: optional(integer({ min: 1 })),
+    groupKey: callable<NonNullable<RateLimitedDoerOptions['groupKey']>>((task) => task.group),
+    groupStore: storeOption,
+    retryFloor: number({ above: 0, default: 50 }),
+    doer: doerOption,
+    prefix: keyPrefix('rl:'),
+    onError: listener,
+    clock: unchecked,
+    now: unchecked,
+    onBacklog: unchecked,
+    backlogAfterMs: unchecked,
+    backlogEveryMs: unchecked,
+  })
+
+function bucketsOption(given: ReturnType<typeof read>, rule: RateLimitRule, clock: Clock): RatePlan['bucketsOf'] {
   const local = localLimiter(clock)
-  const store = storeOption('store', given.store)
-  const groupStore = storeOption('groupStore', given.groupStore) ?? store
+  const { store, key, prefix, groupLimit, groupKey } = given
+  const groupStore = given.groupStore ?? store
   const limiter: Limiter = store === undefined ? local : storedLimiter(store, clock)
   const groupLimiter: Limiter = groupStore === undefined ? local : storedLimiter(groupStore, clock)
-  const prefix = given.prefix === '' ? '' : stringOption(`${OWNER}.prefix`, given.prefix, 'rl:')
-  const key = typeof given.key === 'function' ? given.key : stringOption(`${OWNER}.key`, given.key, 'doer')
   const groupsAt = `${prefix}${typeof key === 'string' ? key : 'doer'}:group:`
-  const groupLimit = given.groupLimit === undefined ? undefined : limitOption('groupLimit', given.groupLimit)
-  const groupKey = functionOption<NonNullable<RateLimitedDoerOptions['groupKey']>>(
-    `${OWNER}.groupKey`,
-    given.groupKey,
-    (task) => task.group,
-  )
   const one = typeof key === 'string' ? gateTo(limiter, prefix + key, rule) : undefined
 
   return (task) => {
@@ -145,10 +144,11 @@ function bucketsOption(given: RateLimitedDoerOptions, rule: RateLimitRule, clock
     const limit = task.groupLimit ?? groupLimit
     const group = limit === undefined ? undefined : groupKey(task)
     if (limit === undefined || group === undefined) return { all, group: undefined }
-    const groupRule = ruleOption(
-      { limit, window: task.groupWindow ?? rule.window, algorithm: task.groupAlgorithm ?? rule.algorithm },
-      'group',
-    )
+    const groupRule = {
+      limit: integerOption(`${OWNER}.groupLimit`, limit, { min: 1 }),
+      window: numberOption(`${OWNER}.groupWindow`, task.groupWindow ?? rule.window, { above: 0 }),
+      algorithm: oneOfOption(`${OWNER}.groupAlgorithm`, task.groupAlgorithm ?? rule.algorithm, RATE_LIMIT_ALGORITHMS),
+    }
     return { all, group: gateTo(groupLimiter, groupsAt + keyFrom('groupKey', group), groupRule) }
   }
 }
@@ -160,50 +160,18 @@ function keyFrom(option: string, key: unknown): string {
   return key
 }
 
-interface GivenRule {
-  readonly limit: unknown
-  readonly window: unknown
-  readonly algorithm: unknown
+function storeOption(path: string, store: unknown): RateLimitStore | undefined {
+  if (store === undefined || hasMethods(store, ['get', 'set'])) return store as RateLimitStore | undefined
+  throw new OptionTypeError(path, 'a store with get and set', store)
 }
 
-function ruleOption({ limit, window, algorithm }: GivenRule, tier: '' | 'group' = ''): RateLimitRule {
-  const name = (option: string) => (tier === '' ? option : tier + option[0]!.toUpperCase() + option.slice(1))
-  return {
-    limit: limitOption(name('limit'), limit),
-    window: numberOption(`${OWNER}.${name('window')}`, window, { above: 0 }),
-    algorithm: oneOfOption(`${OWNER}.${name('algorithm')}`, algorithm, RATE_LIMIT_ALGORITHMS, 'fixed-window'),
-  }
-}
-
-function limitOption(name: string, value: unknown): number {
-  return integerOption(`${OWNER}.${name}`, value, { min: 1 })
-}
-
-function storeOption(name: string, store: RateLimitStore | undefined): RateLimitStore | undefined {
-  if (store === undefined) return undefined
-  const isStore = typeof store === 'object' && store !== null && [store.get, store.set].every(isFunction)
-  if (!isStore) throw new OptionTypeError(`${OWNER}.${name}`, 'a store with get and set', store)
-  return store
-}
-
-function doerOption(doer: Doer | undefined): Doer {
+function doerOption(path: string, doer: unknown): Doer {
   if (doer === undefined) return unlimitedDoer()
-  const isDoer = typeof doer === 'object' && doer !== null && [doer.available, doer.do, doer.done].every(isFunction)
-  if (!isDoer) throw new OptionTypeError(`${OWNER}.doer`, 'a doer: { available, do, done }', doer)
-  return doer
+  if (hasMethods(doer, ['available', 'do', 'done'])) return doer as Doer
+  throw new OptionTypeError(path, 'a doer: { available, do, done }', doer)
 }
 
-function isFunction(value: unknown): boolean {
-  return typeof value === 'function'
-}
-
-function reportOption(onError: RateLimitedDoerOptions['onError']): (error: unknown) => void {
-  const listener = functionOption<(error: unknown) => void>(`${OWNER}.onError`, onError, () => {})
-  return (error) => {
-    try {
-      listener(error)
-    } catch {
-      // There is nothing left to report it to; the tasks still have to be let through.
-    }
-  }
+function hasMethods(value: unknown, names: readonly string[]): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function')
 }
