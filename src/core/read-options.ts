@@ -77,7 +77,7 @@ export const oneOf =
     oneOfOption(path, value, words, fallback)
 
 export const callable =
-  <F extends (...args: never[]) => unknown>(fallback: F): OptionReader<F> =>
+  <F extends (...args: never[]) => unknown>(fallback?: F): OptionReader<F> =>
   (path, value) =>
     functionOption(path, value, fallback)
 
@@ -90,6 +90,12 @@ export const clock =
     throw new OptionTypeError(path, 'a Clock: { now, monotonic, after, sleep }', value)
   }
 
+/** A signal, or nothing. */
+export const signal: OptionReader<AbortSignal | undefined> = (path, value) => {
+  if (value === undefined || value instanceof AbortSignal) return value
+  throw new OptionTypeError(path, 'an AbortSignal', value)
+}
+
 /** Undefined if it was left out. */
 export const optional =
   <V>(read: OptionReader<V>): OptionReader<V | undefined> =>
@@ -101,6 +107,6 @@ export const unchecked: OptionCheck = (_path, value) => value
 
 /** A function, or nothing. */
 export const listener: OptionCheck = (path, value) => {
-  if (value !== undefined && typeof value !== 'function') throw new OptionTypeError(path, 'a function', value)
+  if (value !== undefined) functionOption(path, value)
   return value
 }

@@ -1,6 +1,6 @@
 import { memoryStore } from '../backends/memory/index.js'
 import { defaultCodec } from '../core/codec/codec.js'
-import { integerOption, optionsObject } from '../core/options.js'
+import { integer, optional, readOptions, unchecked } from '../core/read-options.js'
 import { errorText } from '../core/text/error-text.js'
 import type { At } from '../core/time/time.js'
 import type { ItemView } from '../ports/inspect.js'
@@ -89,21 +89,6 @@ export interface FakeContext extends WorkContext {
   outcomeOf(returned: unknown): Promise<ReturnedOutcome>
 }
 
-const NAMES = [
-  'type',
-  'id',
-  'groupId',
-  'attempt',
-  'parent',
-  'dependents',
-  'deadline',
-  'deliveries',
-  'fence',
-  'claimed',
-  'signal',
-  'clock',
-] as const satisfies readonly (keyof FakeContextOptions)[]
-
 /**
  * A context for a unit test of one handler, without a system, a backend or a worker. It is the engine's own context: its
  * instructions are the real ones, and `outcomeOf` reads them as the engine does.
@@ -115,11 +100,22 @@ const NAMES = [
  * ```
  */
 export function fakeContext(options?: FakeContextOptions): FakeContext {
-  const given = optionsObject('fakeContext', options, NAMES)
+  const given = readOptions('fakeContext', options, {
+    type: unchecked,
+    id: unchecked,
+    groupId: unchecked,
+    attempt: integer({ default: 1, min: 1 }),
+    parent: unchecked,
+    dependents: unchecked,
+    deadline: unchecked,
+    deliveries: integer({ default: 1, min: 1 }),
+    fence: optional(integer({ min: 1 })),
+    claimed: unchecked,
+    signal: unchecked,
+    clock: unchecked,
+  })
   const { id = 'fake-item', groupId = 'fake-group', type = 'fake', clock = new FakeClock() } = given
-  const attempt = integerOption('fakeContext.attempt', given.attempt, { default: 1, min: 1 })
-  const deliveries = integerOption('fakeContext.deliveries', given.deliveries, { default: 1, min: 1 })
-  const fence = integerOption('fakeContext.fence', given.fence, { default: deliveries, min: 1 })
+  const { attempt, deliveries, fence = deliveries } = given
   const at = clock.now()
   const dependents = (given.dependents ?? []).map((one) => viewOf(one, groupId, at))
   const known = new Map(dependents.map((view) => [view.envelope.id, view]))

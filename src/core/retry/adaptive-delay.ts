@@ -1,6 +1,7 @@
 import type { Metrics } from '../metrics/metrics.js'
 import { WORK_METRICS } from '../metrics/work-metrics.js'
-import { numberOption, OptionTypeError, optionsObject } from '../options.js'
+import { numberOption, OptionTypeError } from '../options.js'
+import { number, optional, readOptions, unchecked } from '../read-options.js'
 import type { Ms } from '../time/time.js'
 
 /** Options of {@link adaptiveDelay}. */
@@ -25,8 +26,6 @@ type Readable = Pick<Metrics, 'get' | 'list'>
 
 /** Answers how long to pause before pulling more, from what has completed since it was last called. */
 export type AdaptiveDelay = (context: { readonly metrics: Readable }) => Ms
-
-const NAMES = ['types', 'maxFailRate', 'min', 'max', 'base', 'factor', 'step'] as const
 
 /**
  * Back-pressure that feels its way: the delay multiplies while work fails and shrinks by steps once it no longer does.
@@ -78,19 +77,20 @@ function totalOf(metrics: Readable, name: string, types: readonly string[] | und
 }
 
 function resolveAdaptiveDelay(options: AdaptiveDelayOptions | undefined) {
-  const given = optionsObject('adaptiveDelay', options, NAMES)
-  const { types } = given
-  if (types !== undefined && !(Array.isArray(types) && types.every((type) => typeof type === 'string')))
-    throw new OptionTypeError('adaptiveDelay.types', 'an array of names of work types', types)
-  const min = numberOption('adaptiveDelay.min', given.min, { min: 0, default: 0 })
-  const base = numberOption('adaptiveDelay.base', given.base, { above: 0, default: 100 })
-  return {
-    types: types && [...new Set(types)],
-    maxFailRate: numberOption('adaptiveDelay.maxFailRate', given.maxFailRate, { min: 0, max: 1, default: 0 }),
-    min,
-    max: numberOption('adaptiveDelay.max', given.max, { min, default: Math.max(min, 30_000) }),
-    base,
-    factor: numberOption('adaptiveDelay.factor', given.factor, { min: 1, default: 2 }),
-    step: numberOption('adaptiveDelay.step', given.step, { above: 0, default: base }),
-  }
+  const { min, base, ...given } = readOptions('adaptiveDelay', options, {
+    types: (path: string, types: unknown) => {
+      if (types === undefined) return undefined
+      if (!Array.isArray(types) || !types.every((type) => typeof type === 'string'))
+        throw new OptionTypeError(path, 'an array of names of work types', types)
+      return [...new Set<string>(types)]
+    },
+    maxFailRate: number({ min: 0, max: 1, default: 0 }),
+    min: number({ min: 0, default: 0 }),
+    max: unchecked,
+    base: number({ above: 0, default: 100 }),
+    factor: number({ min: 1, default: 2 }),
+    step: optional(number({ above: 0 })),
+  })
+  const max = numberOption('adaptiveDelay.max', given.max, { min, default: Math.max(min, 30_000) })
+  return { ...given, min, base, max, step: given.step ?? base }
 }

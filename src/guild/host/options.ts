@@ -1,4 +1,5 @@
-import { booleanOption, functionOption, OptionTypeError, optionsObject, stringOption } from '../../core/options.js'
+import { OptionTypeError, optionsObject, stringOption } from '../../core/options.js'
+import { callable, flag, optional, readOptions, text } from '../../core/read-options.js'
 import { isObject } from '../../core/text/safe-read.js'
 import { type Clock, clockFrom, type Random, systemClock } from '../../core/time/clock.js'
 import type { GuildConfig } from './guild.js'
@@ -23,32 +24,26 @@ export interface GuildOptions {
   readonly random?: Random
 }
 
-/** The same, checked and complete except for what is looked up on disk. */
-export interface ResolvedGuildOptions {
-  readonly root: string | undefined
-  readonly config: GuildConfig | undefined
-  readonly plugins: readonly PluginSource[]
-  readonly strict: boolean | undefined
-  readonly clock: Clock
-  readonly random: Random
-}
-
-/** Checks what was given to `createGuild`. */
-export function resolveGuildOptions(options: GuildOptions | undefined): ResolvedGuildOptions {
-  const given = optionsObject('createGuild()', options, ['root', 'config', 'plugins', 'strict', 'clock', 'random'])
-  const plugins = given.plugins ?? []
-  if (!Array.isArray(plugins)) throw new OptionTypeError('createGuild().plugins', 'an array of plugins', plugins)
-  for (const [i, source] of plugins.entries()) checkSource(`createGuild().plugins[${i}]`, source)
-  if (given.config !== undefined) checkConfig('createGuild().config', given.config)
-  return Object.freeze({
-    root: given.root === undefined ? undefined : stringOption('createGuild().root', given.root),
-    config: given.config,
-    plugins: [...plugins],
-    strict: given.strict === undefined ? undefined : booleanOption('createGuild().strict', given.strict),
-    clock: given.clock === undefined ? systemClock : clockFrom(given.clock),
-    random: functionOption<Random>('createGuild().random', given.random, Math.random),
+/** Checks what was given to `createGuild`: complete except for what is looked up on disk. */
+export function resolveGuildOptions(options: GuildOptions | undefined) {
+  return readOptions('createGuild()', options, {
+    root: optional(text()),
+    config: (path: string, config: unknown) => {
+      if (config !== undefined) checkConfig(path, config)
+      return config
+    },
+    plugins: (path: string, plugins: unknown = []): readonly PluginSource[] => {
+      if (!Array.isArray(plugins)) throw new OptionTypeError(path, 'an array of plugins', plugins)
+      for (const [i, source] of plugins.entries()) checkSource(`${path}[${i}]`, source)
+      return [...plugins]
+    },
+    strict: optional(flag()),
+    clock: (_: string, clock: unknown) => (clock === undefined ? systemClock : clockFrom(clock as Clock)),
+    random: callable<Random>(Math.random),
   })
 }
+
+export type ResolvedGuildOptions = ReturnType<typeof resolveGuildOptions>
 
 /** Refuses a configuration whose own keys are of the wrong type. `path` is how its reader knows it. */
 export function checkConfig(path: string, config: unknown): asserts config is GuildConfig {

@@ -1,5 +1,6 @@
-import { functionOption, integerOption, OptionTypeError, oneOfOption, optionsObject } from '../../core/options.js'
-import { type Clock, isClock, type Random, systemClock } from '../../core/time/clock.js'
+import { OptionTypeError } from '../../core/options.js'
+import { callable, clock, integer, oneOf, readOptions, text } from '../../core/read-options.js'
+import { type Clock, type Random, systemClock } from '../../core/time/clock.js'
 import type { StacksOptions, StacksWarning } from './api.js'
 import type { StacksBackend } from './backend.js'
 
@@ -16,38 +17,19 @@ export interface OpenStacksOptions extends StacksOptions {
 export type ResolvedStacksOptions = Required<OpenStacksOptions>
 
 export function resolveStacksOptions(given: OpenStacksOptions): ResolvedStacksOptions {
-  const options = optionsObject('openStacks', given, [
-    'backend',
-    'clock',
-    'random',
-    'home',
-    'watcherLeaseMs',
-    'maxDocumentBytes',
-    'differentWatchers',
-    'onWarning',
-  ])
-  if (typeof options.backend?.begin !== 'function')
-    throw new OptionTypeError('openStacks.backend', 'a backend such as memoryStacks()', options.backend)
-  const clock = options.clock ?? systemClock
-  if (!isClock(clock)) throw new OptionTypeError('openStacks.clock', 'a Clock', clock)
-  return {
-    backend: options.backend,
-    clock,
-    random: functionOption('openStacks.random', options.random, Math.random),
-    home: options.home ?? process.cwd(),
-    watcherLeaseMs: integerOption('openStacks.watcherLeaseMs', options.watcherLeaseMs, { min: 100, default: 10_000 }),
-    maxDocumentBytes: integerOption('openStacks.maxDocumentBytes', options.maxDocumentBytes, {
-      min: 1_024,
-      default: MAX_DOCUMENT_BYTES,
-    }),
-    differentWatchers: oneOfOption(
-      'openStacks.differentWatchers',
-      options.differentWatchers,
-      ['refuse', 'allow'],
-      'refuse',
-    ),
-    onWarning: functionOption('openStacks.onWarning', options.onWarning, emitWarning),
-  }
+  return readOptions('openStacks', given, {
+    backend: (path: string, backend: unknown) => {
+      if (typeof (backend as StacksBackend | undefined)?.begin === 'function') return backend as StacksBackend
+      throw new OptionTypeError(path, 'a backend such as memoryStacks()', backend)
+    },
+    clock: clock(systemClock),
+    random: callable(Math.random),
+    home: text(process.cwd()),
+    watcherLeaseMs: integer({ min: 100, default: 10_000 }),
+    maxDocumentBytes: integer({ min: 1_024, default: MAX_DOCUMENT_BYTES }),
+    differentWatchers: oneOf(['refuse', 'allow'], 'refuse'),
+    onWarning: callable(emitWarning),
+  })
 }
 
 function emitWarning({ code, message, error }: StacksWarning): void {

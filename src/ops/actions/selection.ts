@@ -1,12 +1,12 @@
 import {
   booleanOption,
-  functionOption,
   integerOption,
   numberOption,
   OptionTypeError,
   optionsObject,
   stringOption,
 } from '../../core/options.js'
+import { listener, signal } from '../../core/read-options.js'
 import type { Ms } from '../../core/time/time.js'
 import type { ItemQuery } from '../../ports/inspect.js'
 import type { ItemState } from '../../ports/words.js'
@@ -50,14 +50,9 @@ function whyOf(owner: string, why: unknown): string {
 }
 
 export function readWatching(owner: string, given: Watching): Watching {
-  const { onProgress, signal } = given
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new OptionTypeError(`${owner}.signal`, 'an AbortSignal', signal)
-  }
-  return {
-    ...(onProgress === undefined ? {} : { onProgress: functionOption(`${owner}.onProgress`, onProgress) }),
-    ...(signal === undefined ? {} : { signal }),
-  }
+  const onProgress = listener(`${owner}.onProgress`, given.onProgress)
+  const by = signal(`${owner}.signal`, given.signal)
+  return { ...(onProgress === undefined ? {} : { onProgress }), ...(by === undefined ? {} : { signal: by }) }
 }
 
 /** Reads what to act on. Bad input is rejected before anything is counted or written. */

@@ -1,11 +1,11 @@
 import { newId } from '../../core/ids.js'
-import { booleanOption, functionOption, OptionTypeError, optionsObject } from '../../core/options.js'
+import { flag, listener, optional, readOptions, signal } from '../../core/read-options.js'
 import { keepAlive } from '../../core/time/keep-alive.js'
 import type { At } from '../../core/time/time.js'
 import type { ItemSummary } from '../../ports/inspect.js'
 import type { Effect, Settlement } from '../../ports/settlement.js'
 import { readActor } from '../actions/selection.js'
-import type { AuditReport, Finding, Ops } from '../api.js'
+import type { Actor, AuditOptions, AuditReport, Finding, Ops } from '../api.js'
 import type { OpsContext } from '../context.js'
 import { counted, type Found, type Skipped, UNFINISHED } from './found.js'
 import { type Gated, gatesOf } from './gates.js'
@@ -21,22 +21,7 @@ import { stuckItemsIn } from './stuck-items.js'
 export function openAudit(context: OpsContext): Pick<Ops, 'audit'> {
   return {
     async audit(options) {
-      const { repair, thorough, onProgress, signal } = optionsObject('audit', options, [
-        'repair',
-        'thorough',
-        'onProgress',
-        'signal',
-      ])
-      if (signal !== undefined && !(signal instanceof AbortSignal)) {
-        throw new OptionTypeError('audit.signal', 'an AbortSignal', signal)
-      }
-      const how = {
-        repair: repair === undefined ? undefined : readActor('audit.repair', repair),
-        onProgress:
-          onProgress === undefined ? undefined : functionOption<typeof onProgress>('audit.onProgress', onProgress),
-        signal,
-        isThorough: booleanOption('audit.thorough', thorough, false),
-      }
+      const how = readAuditOptions(options)
       context.inspect('audit')
       const letGo = keepAlive()
       try {
@@ -48,12 +33,15 @@ export function openAudit(context: OpsContext): Pick<Ops, 'audit'> {
   }
 }
 
-interface AuditSettings {
-  readonly repair: { readonly who: string; readonly why: string } | undefined
-  readonly onProgress: ((report: AuditReport) => void) | undefined
-  readonly signal: AbortSignal | undefined
-  readonly isThorough: boolean
-}
+const readAuditOptions = (options: AuditOptions | undefined) =>
+  readOptions('audit', options, {
+    repair: optional((path: string, repair: unknown) => readActor(path, repair as Actor)),
+    thorough: flag(false),
+    onProgress: listener,
+    signal,
+  })
+
+type AuditSettings = ReturnType<typeof readAuditOptions>
 
 const ENDED = ['dead', 'completed', 'cancelled'] as const
 /** How many of the last ended items are checked for groups that stayed open. */
@@ -124,7 +112,7 @@ class AuditRun {
       }
     }
     for (const state of ENDED) {
-      const most = this.#how.isThorough ? Number.POSITIVE_INFINITY : ENDED_CHECKED
+      const most = this.#how.thorough ? Number.POSITIVE_INFINITY : ENDED_CHECKED
       for await (const views of pagesOf(this.#context.inspect('audit'), { state }, most)) {
         await this.#groups.addEnded(views)
         this.#endedSeen += views.length
@@ -143,7 +131,7 @@ class AuditRun {
 
   async #noteSkipped(): Promise<void> {
     let ended = 0
-    if (!this.#how.isThorough) {
+    if (!this.#how.thorough) {
       for (const { counts } of await this.#context.inspect('audit').counts())
         for (const state of ENDED) ended += counts[state] ?? 0
     }

@@ -1,11 +1,5 @@
-import {
-  functionOption,
-  integerOption,
-  numberOption,
-  OptionError,
-  oneOfOption,
-  optionsObject,
-} from '../../core/options.js'
+import { OptionError } from '../../core/options.js'
+import { callable, integer, listener, number, oneOf, optional, readOptions } from '../../core/read-options.js'
 import type { Clock } from '../../core/time/clock.js'
 import type { Ms } from '../../core/time/time.js'
 import type { Backend } from '../../ports/ports.js'
@@ -57,67 +51,35 @@ export interface SeedReport extends RepeatedItems {
   readonly fingerprint: string
 }
 
-export type ResolvedSimulation = Readonly<
-  Required<Omit<SimulationOptions, 'seed' | 'seeds' | 'minutes' | 'faults' | 'backend'>>
-> & {
-  readonly faults: Faults
-  readonly backend: ((clock: Clock) => Backend) | undefined
-  /** How many seeds; `Infinity` when only time ends it. */
-  readonly seeds: number
-  readonly minutes: number | undefined
-}
+export type ResolvedSimulation = ReturnType<typeof resolveSimulation>
 
-const NAMES = [
-  'setup',
-  'seed',
-  'seeds',
-  'firstSeed',
-  'minutes',
-  'processes',
-  'faults',
-  'troubleMs',
-  'restWithinMs',
-  'ground',
-  'backend',
-  'maxEvents',
-  'onSeed',
-] as const satisfies readonly (keyof SimulationOptions)[]
-
-export function resolveSimulation(options: SimulationOptions): ResolvedSimulation {
-  const given = optionsObject('simulate', options, NAMES)
-  if (
-    given.seed !== undefined &&
-    (given.seeds !== undefined || given.minutes !== undefined || given.firstSeed !== undefined)
-  ) {
-    throw new OptionError(
-      'simulate.seed',
-      'given without seeds, firstSeed and minutes: it replays one seed',
-      given.seed,
-    )
-  }
-  if (given.seeds !== undefined && given.minutes !== undefined) {
-    throw new OptionError('simulate.minutes', 'left out when seeds is given: one of them says how long', given.minutes)
-  }
-  const integer = (name: 'seeds' | 'firstSeed' | 'processes' | 'maxEvents', fallback: number, min: number) =>
-    integerOption(`simulate.${name}`, given[name], { default: fallback, min })
-  const minutes =
-    given.minutes === undefined ? undefined : numberOption('simulate.minutes', given.minutes, { above: 0 })
-  return Object.freeze({
-    setup: functionOption<SimulationOptions['setup']>('simulate.setup', given.setup),
-    firstSeed:
-      given.seed === undefined ? integer('firstSeed', 1, 0) : integerOption('simulate.seed', given.seed, { min: 0 }),
-    seeds: given.seed !== undefined ? 1 : minutes !== undefined ? Infinity : integer('seeds', 100, 1),
+export function resolveSimulation(options: SimulationOptions) {
+  const {
+    seed,
+    seeds = 100,
+    firstSeed = 1,
     minutes,
-    processes: integer('processes', 3, 1),
-    faults: resolveFaults(given.faults),
-    troubleMs: numberOption('simulate.troubleMs', given.troubleMs, { default: 60_000, min: 0 }),
-    restWithinMs: numberOption('simulate.restWithinMs', given.restWithinMs, { default: 3_600_000, above: 0 }),
-    ground: oneOfOption<Ground>('simulate.ground', given.ground, ['native', 'plain', 'minimal'], 'native'),
-    backend:
-      given.backend === undefined
-        ? undefined
-        : functionOption<(clock: Clock) => Backend>('simulate.backend', given.backend),
-    maxEvents: integer('maxEvents', 1_000_000, 1),
-    onSeed: functionOption<NonNullable<SimulationOptions['onSeed']>>('simulate.onSeed', given.onSeed, () => undefined),
+    ...given
+  } = readOptions('simulate', options, {
+    setup: callable<SimulationOptions['setup']>(),
+    seed: optional(integer({ min: 0 })),
+    seeds: optional(integer({ min: 1 })),
+    firstSeed: optional(integer({ min: 0 })),
+    minutes: optional(number({ above: 0 })),
+    processes: integer({ default: 3, min: 1 }),
+    faults: (_: string, faults: unknown) => resolveFaults(faults as SimulationOptions['faults']),
+    troubleMs: number({ default: 60_000, min: 0 }),
+    restWithinMs: number({ default: 3_600_000, above: 0 }),
+    ground: oneOf(['native', 'plain', 'minimal'], 'native'),
+    backend: listener,
+    maxEvents: integer({ default: 1_000_000, min: 1 }),
+    onSeed: callable<NonNullable<SimulationOptions['onSeed']>>(() => undefined),
   })
+  if (seed !== undefined && [options.seeds, options.minutes, options.firstSeed].some((one) => one !== undefined))
+    throw new OptionError('simulate.seed', 'given without seeds, firstSeed and minutes: it replays one seed', seed)
+  if (options.seeds !== undefined && minutes !== undefined)
+    throw new OptionError('simulate.minutes', 'left out when seeds is given: one of them says how long', minutes)
+  /** `Infinity` when only time ends it. */
+  const count = seed !== undefined ? 1 : minutes !== undefined ? Infinity : seeds
+  return Object.freeze({ ...given, minutes, seeds: count, firstSeed: seed ?? firstSeed })
 }

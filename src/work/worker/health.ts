@@ -1,4 +1,4 @@
-import { numberOption, optionsObject } from '../../core/options.js'
+import { number, readOptions } from '../../core/read-options.js'
 import { errorMessage } from '../../core/text/error-text.js'
 import { hidePasswords } from '../../core/text/secrets.js'
 import { secondsText } from '../../core/time/seconds-text.js'
@@ -38,7 +38,6 @@ export interface HealthOptions {
   readonly within?: Ms
 }
 
-const NAMES = ['within'] as const satisfies readonly (keyof HealthOptions)[]
 const WITHIN_MS: Ms = 1_000
 /** A loop asks at least as often as it polls. One that has not for this long does not turn any more. */
 const STUCK_MS: Ms = 60_000
@@ -62,8 +61,7 @@ export class Health {
   }
 
   async ask(options: HealthOptions | undefined, facts: () => HealthFacts): Promise<WorkHealth> {
-    const given = optionsObject('health', options, NAMES)
-    const within = numberOption('health.within', given.within, { above: 0, default: WITHIN_MS })
+    const { within } = readOptions('health', options, { within: number({ above: 0, default: WITHIN_MS }) })
     const { o, pulse, recorder } = this.#context
     const askedMs = o.clock.monotonic()
     const unreached = await this.#reach(within)

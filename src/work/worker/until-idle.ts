@@ -1,5 +1,5 @@
 import { MillraceError } from '../../core/error.js'
-import { numberOption, optionsObject } from '../../core/options.js'
+import { number, readOptions } from '../../core/read-options.js'
 import type { Ms } from '../../core/time/time.js'
 import type { OutcomeSummary } from '../settle/settle.js'
 
@@ -27,8 +27,6 @@ export interface IdleRun {
   readonly handedBack: number
 }
 
-const NAMES = ['within'] as const satisfies readonly (keyof UntilIdleOptions)[]
-
 /** Another call, or `start()`, has begun the work that this call would end. */
 export class AlreadyWorkingError extends MillraceError {
   constructor() {
@@ -51,8 +49,9 @@ const AFTER_DRAIN_MS: Ms = 1_000
 
 /** Half of the time at least is for claiming; the rest is for what runs by then. */
 export function idleTimes(options: UntilIdleOptions | undefined, stopDrain: Ms): IdleTimes {
-  const given = optionsObject('runUntilIdle', options, NAMES)
-  const within = numberOption('runUntilIdle.within', given.within, { above: 0, infinite: true, default: Infinity })
+  const { within } = readOptions('runUntilIdle', options, {
+    within: number({ above: 0, infinite: true, default: Infinity }),
+  })
   if (within === Infinity) return { claimMs: Infinity, drainMs: stopDrain }
   const reserveMs = Math.min(stopDrain + AFTER_DRAIN_MS, within / 2)
   return { claimMs: within - reserveMs, drainMs: Math.max(0, reserveMs - AFTER_DRAIN_MS) }

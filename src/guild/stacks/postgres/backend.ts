@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { MillraceError } from '../../../core/error.js'
-import { booleanOption, functionOption, integerOption, optionsObject } from '../../../core/options.js'
+import { callable, clock, flag, integer, readOptions, unchecked } from '../../../core/read-options.js'
 import { type Clock, systemClock } from '../../../core/time/clock.js'
 import {
   addressOption,
@@ -54,20 +54,19 @@ const LOCK_MS = 150
  * the same document the slower one is refused with `RetryableTransactionError`.
  */
 export function postgresStacks(given: PostgresStacksOptions): StacksBackend {
-  const options = optionsObject('postgresStacks', given, [
-    'connectionString',
-    'pool',
-    'listenConnectionString',
-    'schema',
-    'maxConnections',
-    'migrate',
-    'onError',
-    'clock',
-  ])
+  const options = readOptions('postgresStacks', given, {
+    connectionString: unchecked,
+    pool: unchecked,
+    listenConnectionString: unchecked,
+    schema: (path: string, schema: unknown = 'millrace') => checkIdentifier(path, schema as string),
+    maxConnections: integer({ min: 3, default: 10 }),
+    migrate: flag(true),
+    onError: callable<(error: unknown) => void>(() => undefined),
+    clock: clock(systemClock),
+  })
   if (options.connectionString === undefined && options.pool === undefined)
     throw new MillraceError('BAD_OPTION', 'postgresStacks needs a connectionString or a pool of pg.')
-  const clock = options.clock ?? systemClock
-  const maxConnections = integerOption('postgresStacks.maxConnections', options.maxConnections, { min: 3, default: 10 })
+  const { clock: time, maxConnections, schema, onError } = options
   const driver = new PostgresDriver({
     connectionString: addressOption('postgresStacks.connectionString', options.connectionString),
     pool: options.pool,
@@ -75,15 +74,15 @@ export function postgresStacks(given: PostgresStacksOptions): StacksBackend {
     maxConnections,
     // Queries come in as many shapes as programs ask, and plans kept for all values suit none.
     prepare: false,
-    clock,
-    onError: functionOption('postgresStacks.onError', options.onError, () => undefined),
+    clock: time,
+    onError,
   })
   return new PostgresBackend({
     driver,
-    schema: checkIdentifier('postgresStacks.schema', options.schema ?? 'millrace'),
-    mayMigrate: booleanOption('postgresStacks.migrate', options.migrate, true),
-    slots: new Slots(clock, maxConnections - 2, TIMEOUT_MS),
-    clock,
+    schema,
+    mayMigrate: options.migrate,
+    slots: new Slots(time, maxConnections - 2, TIMEOUT_MS),
+    clock: time,
   })
 }
 

@@ -1,13 +1,7 @@
 import { resolve } from 'node:path'
 import { MillraceError } from '../../../core/error.js'
-import {
-  booleanOption,
-  integerOption,
-  OptionTypeError,
-  oneOfOption,
-  optionsObject,
-  stringOption,
-} from '../../../core/options.js'
+import { OptionTypeError } from '../../../core/options.js'
+import { callable, clock, flag, integer, oneOf, readOptions, text, unchecked } from '../../../core/read-options.js'
 import { type Clock, type Random, systemClock } from '../../../core/time/clock.js'
 import { ChangeWatch } from '../../../drivers/sqlite/change-watch.js'
 import { inWriteTransaction } from '../../../drivers/sqlite/database.js'
@@ -60,30 +54,25 @@ const IDLE_SNAPSHOTS = 4
  * JSON, and indexed columns for the fields that were declared. One writer at a time; readers never wait.
  */
 export function sqliteStacks(given?: SqliteStacksOptions): StacksBackend {
-  const names = ['file', 'prefix', 'synchronous', 'cacheMiB', 'migrate', 'driver', 'clock', 'random'] as const
-  const options = optionsObject('sqliteStacks', given, names)
-  const prefix = stringOption('sqliteStacks.prefix', options.prefix, 'stacks')
-  if (!/^[a-z][a-z0-9_]{0,31}$/.test(prefix))
-    throw new OptionTypeError('sqliteStacks.prefix', 'a lower-case letter, then letters, digits and _', prefix)
-  return new SqliteBackend({
-    file: stringOption('sqliteStacks.file', options.file, 'stacks.sqlite'),
-    prefix,
-    synchronous: oneOfOption('sqliteStacks.synchronous', options.synchronous, ['normal', 'full'], 'normal'),
-    cacheMiB: integerOption('sqliteStacks.cacheMiB', options.cacheMiB, {
-      min: 1,
-      max: MAX_CACHE_MIB,
-      default: CACHE_MIB,
-    }),
-    migrate: booleanOption('sqliteStacks.migrate', options.migrate, true),
-    driver: options.driver,
-    clock: options.clock ?? systemClock,
-    random: options.random ?? Math.random,
-  })
+  return new SqliteBackend(read(given))
 }
 
-type Resolved = { readonly [K in keyof Required<SqliteStacksOptions>]: SqliteStacksOptions[K] } & Required<
-  Omit<SqliteStacksOptions, 'driver'>
->
+const read = (given: SqliteStacksOptions | undefined) =>
+  readOptions('sqliteStacks', given, {
+    file: text('stacks.sqlite'),
+    prefix: (path: string, prefix: unknown = 'stacks') => {
+      if (typeof prefix === 'string' && /^[a-z][a-z0-9_]{0,31}$/.test(prefix)) return prefix
+      throw new OptionTypeError(path, 'a lower-case letter, then letters, digits and _', prefix)
+    },
+    synchronous: oneOf(['normal', 'full'], 'normal'),
+    cacheMiB: integer({ min: 1, max: MAX_CACHE_MIB, default: CACHE_MIB }),
+    migrate: flag(true),
+    driver: unchecked,
+    clock: clock(systemClock),
+    random: callable(Math.random),
+  })
+
+type Resolved = ReturnType<typeof read>
 
 interface Opened {
   readonly file: string
