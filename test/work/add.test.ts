@@ -52,25 +52,36 @@ describe.each(GROUNDS)('a handle by id (%s)', (ground) => {
     await until(elsewhere.stop())
   })
 
-  it.runIf(ground === 'native')('reads the item once to find it, and once to see whether it has ended', async () => {
-    const clock = new FakeClock()
-    const reads: (readonly string[])[] = []
-    const backend = wrapLedger(memoryBackend({ clock }), (ledger) => ({
-      read: (ids) => {
-        reads.push(ids)
-        return ledger.read(ids)
-      },
-    }))
-    const w = createWork({ backend, clock, work: [double], autoStart: false })
-    const { id } = await w.add(double(21))
-    reads.length = 0
-    const waiting = w.handle(double, id).result({ timeout: 100 })
-    await clock.settle()
+  it.runIf(ground === 'native')(
+    'reads an item that has ended once, and another one a second time, when the caller is registered',
+    async () => {
+      const clock = new FakeClock()
+      const reads: (readonly string[])[] = []
+      const backend = wrapLedger(memoryBackend({ clock }), (ledger) => ({
+        read: (ids) => {
+          reads.push(ids)
+          return ledger.read(ids)
+        },
+      }))
+      const w = createWork({ backend, clock, work: [double], autoStart: false })
+      const { id } = await w.add(double(21))
+      reads.length = 0
+      const waiting = w.handle(double, id).result({ timeout: 100 })
+      await clock.settle()
 
-    expect(reads).toEqual([[id], [id]])
-    await clock.advance(100)
-    await expect(waiting).rejects.toMatchObject({ code: 'WAIT_TIMEOUT' })
-  })
+      expect(reads).toEqual([[id], [id]])
+      await clock.advance(100)
+      await expect(waiting).rejects.toMatchObject({ code: 'WAIT_TIMEOUT' })
+
+      w.start()
+      await clock.settle()
+      reads.length = 0
+      // One read says that it has ended, and how.
+      expect(await w.handle(double, id).result()).toBe(42)
+      expect(reads).toEqual([[id]])
+      await Promise.all([w.stop(), clock.advance(10_000)])
+    },
+  )
 
   it('says that there is no such item, immediately', async () => {
     const other = defineWork('other', () => 1)

@@ -1,33 +1,18 @@
 import { expect, it } from 'vitest'
-import type { Clock } from '../../src/core/time/clock.js'
 import { EventLoopTurns } from '../../src/core/time/event-loop-turns.js'
 import type { Ledger } from '../../src/ports/ledger.js'
-import { FakeClock } from '../../src/testing/fake-clock.js'
 import { Waiters } from '../../src/work/wait/waiters.js'
+import { BusyClock } from '../support/busy-clock.js'
 
 it('thousands of waits let the event loop run between two queries of a backend that answers immediately', async () => {
   const said: string[] = []
-  let workedMs = 0
-  const fake = new FakeClock()
-  const clock: Clock = {
-    now: () => fake.now(),
-    monotonic: () => fake.monotonic() + workedMs,
-    after: (ms, call) => fake.after(ms, call),
-    sleep: (ms, signal) => fake.sleep(ms, signal),
-    turn: () =>
-      new Promise((resolve) => {
-        setImmediate(() => {
-          said.push('turn')
-          resolve()
-        })
-      }),
-  }
+  const clock = new BusyClock(() => said.push('turn'))
   const ledger = {
     onInbox: () => () => undefined,
     watch: async () => undefined,
     read: async (ids: readonly string[]) => {
       said.push('read')
-      workedMs += 5
+      clock.workedMs += 5
       return ids.map((id) => ({ envelope: { id, groupId: id }, status: 'pending' }))
     },
     groups: async () => [],

@@ -1,7 +1,7 @@
 import { BULK_FLAGS, runBulk, selectorOf } from '../bulk.js'
 import { defineCommand } from '../command.js'
 
-// Flags and output. What a redrive writes is decided in work/control/item-actions.ts, and ops/actions carries it out for one item or many.
+// Flags and output. What a redrive writes is decided in work/control/redrive.ts, and ops/actions carries it out for one item or many.
 export const redrive = defineCommand({
   name: 'redrive',
   summary: 'run dead items again, with the same id, group and history',

@@ -33,7 +33,7 @@ export function errorDetail(error: unknown): ErrorDetail | undefined {
 function detailOf(error: unknown, stackBytes: number): ErrorDetail {
   const message = errorMessage(error)
   const code = peek(error, 'code')
-  const stack = framesOf(error, message)
+  const stack = framesOf(error, message, 2 * STACK_BYTES)
   return {
     name: truncateUtf8(errorName(error), CODE_BYTES),
     message: truncateUtf8(wholeMessage(error), MESSAGE_BYTES),
@@ -42,12 +42,15 @@ function detailOf(error: unknown, stackBytes: number): ErrorDetail {
   }
 }
 
-/** The stack repeats the message, which may be long: only what follows it is kept. */
-function framesOf(error: unknown, message: string): string {
+/**
+ * The lines of its stack, at most `most` characters of them. The stack repeats the message, which may be long, and whose lines could
+ * look like frames: only what follows it counts.
+ */
+export function framesOf(error: unknown, message: string, most: number): string {
   const stack = peekString(error, 'stack') ?? ''
   const at = message === '' ? -1 : stack.indexOf(message)
   const from = at === -1 ? stack.search(/^ *at /m) : stack.indexOf('\n', at + message.length) + 1
-  return from <= 0 && at !== -1 ? '' : stack.slice(Math.max(0, from), Math.max(0, from) + 2 * STACK_BYTES).trimEnd()
+  return from <= 0 && at !== -1 ? '' : stack.slice(Math.max(0, from), Math.max(0, from) + most).trimEnd()
 }
 
 /** The stack of an error and of its causes, as Node prints them. */

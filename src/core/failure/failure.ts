@@ -35,6 +35,8 @@ export const OVERRULED = 'onFailure'
 export interface Verdict {
   readonly class: FailureClass
   readonly rule: string
+  /** The rule that the user's `onFailure` overruled. */
+  readonly overruled?: string
   /** The failure asked to wait this long (`Retry-After`): a floor under the backoff, in ms. */
   readonly floorMs?: number
   /** The failure asked to run again at this instant, without spending an attempt (epoch ms). */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { errorMessage, errorName } from '../text/error-text.js'
-import { peekString } from '../text/safe-read.js'
 import { classify } from './classify.js'
+import { framesOf } from './error-detail.js'
 import { type FailureClass, OVERRULED, type Verdict } from './failure.js'
 
 /** As much of a message as is needed to distinguish failures. */
@@ -19,13 +19,13 @@ const STACK_CHARACTERS = 16_000
  */
 export function fingerprint(
   error: unknown,
-  decided: FailureClass | Pick<Verdict, 'class' | 'rule'> = classify(error),
+  decided: FailureClass | Pick<Verdict, 'class' | 'rule' | 'overruled'> = classify(error),
 ): string {
   const message = errorMessage(error)
-  const [failureClass, decisive] = typeof decided === 'string' ? [decided] : [decided.class, decided.rule]
+  const verdict = typeof decided === 'string' ? { class: decided, rule: classify(error).rule } : decided
+  const { class: failureClass, rule } = verdict
   // The error's own rule, too: an `onFailure` that decides for eight HTTP statuses would otherwise make them one.
-  const own = decisive === undefined || decisive === OVERRULED ? classify(error).rule : decisive
-  const rule = decisive ?? own
+  const own = verdict.overruled ?? (rule === OVERRULED ? classify(error).rule : rule)
   return digest([failureClass, rule, own, errorName(error), normaliseMessage(message), ownFrame(error, message) ?? ''])
 }
 
@@ -78,12 +78,7 @@ export function normaliseMessage(message: string): string {
 
 /** The innermost frame that is neither Node's nor a dependency's: `function@folder/file`. */
 export function ownFrame(error: unknown, message: string = errorMessage(error)): string | undefined {
-  const stack = peekString(error, 'stack')
-  if (stack === undefined) return undefined
-  // Skip the message, which the stack repeats: its lines could look like frames, and it may be huge.
-  const at = stack.indexOf(message)
-  const from = at === -1 ? 0 : at + message.length
-  for (const line of stack.slice(from, from + STACK_CHARACTERS).split('\n')) {
+  for (const line of framesOf(error, message, STACK_CHARACTERS).split('\n')) {
     const frame = readFrame(line)
     if (frame !== undefined) return frame
   }

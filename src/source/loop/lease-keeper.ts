@@ -149,7 +149,8 @@ export class LeaseKeeper<D, R> {
   /** Takes one share after the other, until none is left. */
   async #extendSome(due: Delivery<D>[]): Promise<void> {
     while (due.length > 0) {
-      // A backend that answers in microtasks would extend all of them before anything else in the process got a word in.
+      // A backend that answers in microtasks would extend all of them before anything else in the process got a word in. Checked here
+      // and not in a call that is awaited: several of these run together, and each has to see what the one before took.
       for (let turn = this.#o.turns.due(); turn !== undefined; turn = this.#o.turns.due()) await turn
       const share = due.splice(-MOST_PER_CALL).filter((delivery) => this.#held.has(delivery))
       if (share.length > 0) await this.#extend(share)

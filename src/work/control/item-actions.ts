@@ -5,6 +5,7 @@ import type { ItemSummary } from '../../ports/inspect.js'
 import type { ClosedGroup, CommitResult, Effect, Settlement } from '../../ports/settlement.js'
 import { endEffects } from '../settle/end-effects.js'
 import type { Retention } from '../settle/settle.js'
+import { redriveEffects } from './redrive.js'
 
 /** What a person can do to an item. */
 export type Action = 'cancel' | 'redrive' | 'discard' | 'runNow'
@@ -50,7 +51,7 @@ export function act(
       )
     case 'redrive':
       if (status !== 'dead') return undefined
-      return guarded({ do: 'joinGroup', groupId: envelope.groupId, count: 1 }, { do: 'redrive', id, delayMs })
+      return guarded(...redriveEffects(envelope, delayMs))
     case 'discard':
       return status === 'dead' ? guarded({ do: 'delete', id }) : undefined
     case 'runNow':

@@ -70,9 +70,10 @@ function isMistake(error: unknown): boolean {
 }
 
 function overrule(verdict: Verdict, decision: Exclude<FailureDecision, 'retry' | 'abort'>, now: At): Verdict {
-  if (typeof decision === 'string') return { ...verdict, class: decision, rule: OVERRULED }
+  const by = { rule: OVERRULED, overruled: verdict.rule }
+  if (typeof decision === 'string') return { ...verdict, ...by, class: decision }
   const { runAt, delay = 0 } = decision as { readonly runAt?: number; readonly delay?: number }
-  return { class: verdict.class, rule: OVERRULED, deferTo: runAt ?? now + delay }
+  return { class: verdict.class, ...by, deferTo: runAt ?? now + delay }
 }
 
 /** What `onFailure` may answer. The class `drop` is not among them: it is only ever a result. */

@@ -8,7 +8,7 @@ import type { EngineContext } from '../engine-context.js'
 import { Acceptance } from '../enqueue/acceptance.js'
 import { Handle, type Handles } from './handles.js'
 import { stateOf } from './states.js'
-import type { Accepted } from './waiters.js'
+import { type Accepted, endedOf } from './waiters.js'
 
 /** There is no item of this id: it was never stored, or its records have expired. */
 export class UnknownItemError extends MillraceError {
@@ -84,6 +84,6 @@ export class FoundItem implements ItemHandle {
     await this.#context.unanswered.whenAnswered(this.id)
     const [view] = await this.#context.ledger.read([this.id])
     if (view === undefined || view.envelope.type !== this.type) throw new UnknownItemError(this.id, this.type)
-    return { kind: 'coalesced', id: this.id, groupId: view.envelope.groupId }
+    return { kind: 'coalesced', id: this.id, groupId: view.envelope.groupId, ended: endedOf(view) }
   }
 }

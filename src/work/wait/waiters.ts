@@ -70,8 +70,8 @@ export interface Awaited {
   readonly enlisted?: Enlisted | undefined
 }
 
-/** What became of an enqueue, or of the search for an item. */
-export type Accepted = Receipt & { readonly groupId?: string }
+/** What became of an enqueue, or of the search for an item: with its group, and how it ended if it has. */
+export type Accepted = Receipt & { readonly groupId?: string; readonly ended?: Ended | undefined }
 
 interface Waiter {
   readonly kind: 'item' | 'group'
@@ -198,7 +198,8 @@ export class Waiters {
         (receipt) => {
           // The stored item is another one: it names other inboxes, and has its own group.
           if (receipt.kind === 'coalesced' && receipt.groupId !== undefined) {
-            this.#found(waiter, receipt.groupId)
+            if (kind === 'item' && receipt.ended !== undefined) this.itemEnded(id, receipt.ended)
+            else this.#found(waiter, receipt.groupId)
             return
           }
           if (receipt.kind === 'coalesced') {
@@ -426,7 +427,7 @@ function idsOf(waiters: readonly Waiter[]): { readonly ids: readonly string[]; r
   }
 }
 
-function endedOf(view: ItemView): Ended | undefined {
+export function endedOf(view: ItemView): Ended | undefined {
   if (view.status === 'completed') return { result: view.result }
   if (view.status === 'dead') return { error: view.error ?? 'dead', ending: deadEnding(view.ending), class: view.class }
   return undefined

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import { DrainedError } from '../../../src/core/stream/stream-errors.js'
-import type { Clock } from '../../../src/core/time/clock.js'
 import type { LeaseStatus } from '../../../src/ports/ledger.js'
 import type { Admission, RunDeliveries } from '../../../src/source/loop/admission.js'
 import type { Deliveries, Delivery } from '../../../src/source/loop/delivery.js'
@@ -10,6 +9,7 @@ import { Loop } from '../../../src/source/loop/loop.js'
 import type { LoopObserver } from '../../../src/source/loop/loop-observer.js'
 import type { LoopOptions } from '../../../src/source/loop/loop-options.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
+import { BusyClock } from '../../support/busy-clock.js'
 import { held } from '../hopper/support.js'
 
 /** A policy that starts immediately whatever it is offered, unless a test says otherwise. */
@@ -450,26 +450,12 @@ describe('a heartbeat', () => {
 
   it('of many leases lets the event loop in between its calls', async () => {
     const order: string[] = []
-    let workedMs = 0
-    const fake = new FakeClock()
-    const clock: Clock = {
-      now: () => fake.now(),
-      monotonic: () => fake.monotonic() + workedMs,
-      after: (ms, call) => fake.after(ms, call),
-      sleep: (ms, signal) => fake.sleep(ms, signal),
-      turn: () =>
-        new Promise((resolve) => {
-          setImmediate(() => {
-            order.push('turn')
-            resolve()
-          })
-        }),
-    }
+    const clock = new BusyClock(() => order.push('turn'))
     const lease = {
       ms: 3_000,
       extend: async (deliveries: readonly Delivery<string>[]) => {
         order.push('call')
-        workedMs += 5
+        clock.workedMs += 5
         return deliveries.map(() => 'held' as const)
       },
     }
@@ -480,7 +466,7 @@ describe('a heartbeat', () => {
       await gate.promise
       return ['ok']
     })
-    await fake.advance(1_000)
+    await clock.fake.advance(1_000)
     // The turns are those of the real event loop, which the fake clock does not wait for.
     await expect.poll(() => order.filter((word) => word === 'call')).toHaveLength(6)
     gate.release()
