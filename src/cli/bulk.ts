@@ -70,7 +70,7 @@ export interface Bulk {
 }
 
 export async function runBulk(call: BulkCall, given: ItemSelector, bulk: Bulk): Promise<ExitCode> {
-  const { io, screen, flags, isJson } = call
+  const { screen, flags, isJson } = call
   const by = actorOf(call)
   const target = typeof given === 'string' ? await itemIdOf(call, await call.ops(), given) : given
   // Who typed only the beginning of an id has not seen yet which item it is.
@@ -84,22 +84,31 @@ export async function runBulk(call: BulkCall, given: ItemSelector, bulk: Bulk): 
       return EXIT.done
     }
     if (total === 0 && typeof target !== 'string') return nothing(call, bulk, target)
-    if (io.ask === undefined)
-      throw new UsageError(
-        `${bulk.name} would change ${what(total)}. It cannot ask without a terminal: add --yes, or --dry-run to only count.`,
-        bulk.name,
-      )
-    const answer = await io.ask(`${bulk.name} ${what(total)}? [y/N] `)
-    if (!/^\s*y(es)?\s*$/i.test(answer ?? '')) {
-      // An interrupt leaves the cursor after the question.
-      screen.note(answer === undefined ? '\nNothing was changed.' : 'Nothing was changed.')
-      return EXIT.negative
-    }
+    if (!(await isConfirmed(call, bulk.name, `${bulk.name} ${what(total)}`, COUNT_INSTEAD))) return EXIT.negative
   }
   const report = await watched(call, bulk.name, (watch) =>
     bulk.act(target, { ...by, ...watching(watch, bulk.isCanary) }),
   )
   return printOutcome(call, bulk.past, report)
+}
+
+/** What a command that can count is told to do without a terminal, too. */
+export const COUNT_INSTEAD = ', or --dry-run to only count'
+
+/** Asks before something is changed. `instead`: what else than --yes to add where there is no terminal. */
+export async function isConfirmed(
+  { io, screen }: Pick<Call, 'io' | 'screen'>,
+  command: string,
+  what: string,
+  instead = '',
+): Promise<boolean> {
+  if (io.ask === undefined)
+    throw new UsageError(`Would ${what}. It cannot ask without a terminal: add --yes${instead}.`, command)
+  const answer = await io.ask(`${what}? [y/N] `)
+  if (/^\s*y(es)?\s*$/i.test(answer ?? '')) return true
+  // An interrupt leaves the cursor after the question.
+  screen.note(answer === undefined ? '\nNothing was changed.' : 'Nothing was changed.')
+  return false
 }
 
 async function nothing(call: BulkCall, { verb, name }: Bulk, target: Exclude<ItemSelector, string>): Promise<ExitCode> {

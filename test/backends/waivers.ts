@@ -63,7 +63,7 @@ export const SHARED: Readonly<Record<string, readonly string[]>> = {
     'due times',
     'born leased',
     'own inboxes',
-    'redrive and erase',
+    'redrive and delete',
     'inspect',
   ],
   without: ['native ledger', 'lapses', 'rooms', 'inspect', 'born leased', 'holds', 'own inboxes', 'size limit'],

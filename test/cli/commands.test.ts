@@ -160,7 +160,7 @@ describe('acting', () => {
     const bench = new Bench({ backend })
     const { code, err } = await bench.said('discard', 'state:dead')
     expect(code).toBe(2)
-    expect(err).toContain('discard would change 3 items. It cannot ask without a terminal: add --yes')
+    expect(err).toContain('Would discard 3 items. It cannot ask without a terminal: add --yes')
     expect(await bench.json('list', 'state:dead')).toMatchObject({ items: [{}, {}, {}] })
   })
 
@@ -324,7 +324,7 @@ describe('the beginning of an id', () => {
     const bench = await chosen()
     const { code, err } = await bench.said('redrive', 'a%')
     expect(code).toBe(2)
-    expect(err).toContain('redrive would change a%b. It cannot ask without a terminal')
+    expect(err).toContain('Would redrive a%b. It cannot ask without a terminal')
     expect((await bench.said('redrive', 'a%', '--yes')).out).toBe('Redrove 1 item.\n')
     const asking = new Bench({ backend: bench.backend, terminal: { columns: 80, rows: 24 }, answer: 'y' })
     expect((await asking.said('discard', 'a_')).code).toBe(0)

@@ -97,7 +97,7 @@ describe('an example, run as a program on the built package', () => {
     expect(stdout).toContain('No retry: It is stuck by failed-blocker')
   })
 
-  it('streams consumes, classifies, retries, parks and replays', () => {
+  it('streams consumes, classifies, retries, dead-letters and replays', () => {
     const { status, stdout, stderr } = run('examples/streams.ts')
     const [consumed = '', deadLettered = '', replayed = ''] = stdout.split(/^\d\. .*\n/m).slice(1)
 

@@ -62,8 +62,8 @@ export class Book {
     return this.paused.has(`queue ${row.queue}`) || this.paused.has(`type ${row.envelope.type}`)
   }
 
-  /** Nudges whoever serves the queue of this row. */
-  nudge(row: Row): void {
+  /** Wakes the workers of this row's queue. */
+  wake(row: Row): void {
     if (row.dueAt !== Infinity) this.signals.ready.push({ queue: row.queue, dueAt: row.dueAt })
   }
 

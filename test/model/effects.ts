@@ -105,7 +105,7 @@ function push(book: Book, { item, queue, delayMs, hold, leasedTo }: Of<'enqueue'
   book.rows.set(item.id, row)
   if (item.waiter !== undefined) book.group(item.groupId).watchers.add(item.waiter)
   if (leasedTo === undefined) {
-    book.nudge(row)
+    book.wake(row)
     return
   }
   const { worker, token, leaseMs } = leasedTo
@@ -125,7 +125,7 @@ function giveBack(book: Book, id: string, dueAt: At | undefined, hold?: Row['hol
   row.runAt = undefined
   row.hold = hold
   row.dueAt = dueAt ?? row.dueAt
-  book.nudge(row)
+  book.wake(row)
   return row
 }
 
@@ -155,7 +155,7 @@ function reopen(book: Book, id: string, delayMs: Ms): void {
   const { queue, fence, attempts, settledBy, parkedAs } = row
   const again = newRow(redrivenEnvelope(row.envelope, book.now(), dueAt), queue, book.arrivals, dueAt)
   Object.assign(row, again, { fence, attempts, settledBy, parkedAs })
-  book.nudge(row)
+  book.wake(row)
 }
 
 function openGate(book: Book, effect: Of<'openGate'>): void {
@@ -179,7 +179,7 @@ export function freeGates(book: Book): void {
     row.hold = undefined
     row.dueAt = book.now()
     row.gate = { met }
-    book.nudge(row)
+    book.wake(row)
   }
 }
 
@@ -187,6 +187,6 @@ function resume(book: Book, what: 'queue' | 'type', name: string): void {
   if (!book.paused.delete(`${what} ${name}`)) return
   for (const row of book.rows.values()) {
     const isOne = (what === 'queue' ? row.queue : row.envelope.type) === name
-    if (isOne && row.status === 'pending' && row.dueAt <= book.now() && !book.isPaused(row)) book.nudge(row)
+    if (isOne && row.status === 'pending' && row.dueAt <= book.now() && !book.isPaused(row)) book.wake(row)
   }
 }

@@ -505,8 +505,8 @@ export const ledgerMutants: readonly LedgerMutant[] = [
     of: () => ({ watch: async () => undefined }),
   },
   {
-    fault: 'nudges carry no due time',
-    caughtBy: 'ledger: nudges carry the due time',
+    fault: 'wake-ups carry no due time',
+    caughtBy: 'ledger: wake-ups carry the due time',
     of: (ledger) => ({ onReady: (wake) => ledger.onReady((queue) => wake(queue)) }),
   },
   {

@@ -31,7 +31,7 @@ describe.each(GROUNDS)('what a system shows of itself, on %s ports', (ground) =>
       { retry: { attempts: 4, base: 1, jitter: 0 } },
     )
     const lives = { work: [job], visibility: 40, heartbeat: 15, stopDrain: 0 }
-    // On plain ports a process that gets no timers still gets nudges: there it is its heartbeats that fail.
+    // On plain ports a process that gets no timers still gets notifications: there it is its heartbeats that fail.
     const unpublished = (ports: Ports) => ({
       ...ports,
       queue: {

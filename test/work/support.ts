@@ -71,7 +71,7 @@ export interface World<Defs extends readonly AnyWorkType[]> {
 }
 
 /**
- * Few scenarios need the poll: nudges and due times wake a system. It is as rare as the scenarios allow, since each second
+ * Few scenarios need the poll: notifications and due times wake a system. It is as rare as the scenarios allow, since each second
  * of fake time costs that many polls, and a poll of a server is a real round trip.
  */
 const FAST = { pollInterval: isOnMemory ? 100 : 250, visibility: 5_000, heartbeat: 2_000 } as const

@@ -1,6 +1,6 @@
 import { FAILURE_CLASSES } from '../../core/failure/failure.js'
 import type { LetterActionOptions, LetterActionReport, LetterFilter, LetterSelector } from '../../ops/letters/api.js'
-import { ACTOR_FLAGS, actorOf, watched } from '../bulk.js'
+import { ACTOR_FLAGS, actorOf, COUNT_INSTEAD, isConfirmed, watched } from '../bulk.js'
 import { type Call, type Command, defineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import { countFlag, type Flags, type Values } from '../input/flags.js'
@@ -164,7 +164,7 @@ function selectorOf({ flags, operands }: ActionCall, name: string): LetterSelect
 }
 
 async function runAction(call: ActionCall, { name, past, act }: LetterCommand): Promise<ExitCode> {
-  const { io, screen, flags, isJson } = call
+  const { screen, flags, isJson } = call
   const what = selectorOf(call, name)
   const by = actorOf(call)
   const isOne = 'id' in what
@@ -175,18 +175,8 @@ async function runAction(call: ActionCall, { name, past, act }: LetterCommand): 
       else screen.line(`${name} would change ${counted(total, 'letter')}.`)
       return EXIT.done
     }
-    if (total > 0) {
-      if (io.ask === undefined)
-        throw new UsageError(
-          `${name} would change ${counted(total, 'letter')}. There is no terminal to ask on: add --yes, or --dry-run to only count.`,
-          name,
-        )
-      const answer = await io.ask(`${name} ${counted(total, 'letter')}? [y/N] `)
-      if (!/^\s*y(es)?\s*$/i.test(answer ?? '')) {
-        screen.note(answer === undefined ? '\nNothing was changed.' : 'Nothing was changed.')
-        return EXIT.negative
-      }
-    }
+    const asked = `${name} ${counted(total, 'letter')}`
+    if (total > 0 && !(await isConfirmed(call, name, asked, COUNT_INSTEAD))) return EXIT.negative
   }
   const report = await watched(call, name, ({ progress, signal }) =>
     act(call, what, {

@@ -1,5 +1,5 @@
 import type { Ops } from '../../ops/api.js'
-import { ACTOR_FLAGS, actorOf } from '../bulk.js'
+import { ACTOR_FLAGS, actorOf, isConfirmed } from '../bulk.js'
 import { type Call, defineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import type { Flags } from '../input/flags.js'
@@ -69,18 +69,13 @@ async function show({ screen, isJson, typed, ops: open }: WritCall, id: string):
 }
 
 async function act(call: WritCall, verb: Act, id: string): Promise<ExitCode> {
-  const { io, screen, flags, isJson } = call
+  const { screen, flags, isJson } = call
   const ops = await call.ops({ guild: true })
   if (verb === 'cancel' && !flags.yes) {
     const found = await ops.writ(id)
     const below = found?.children.length ?? 0
     const asked = `cancel writ ${clean(found?.id ?? id)}${found === undefined ? '' : ` (${clean(found.title)})`}${below === 0 ? '' : ' and the writs below it'}`
-    if (io.ask === undefined) throw new UsageError(`Would ${asked}. There is no terminal to ask on: add --yes.`, 'writ')
-    const answer = await io.ask(`${asked}? [y/N] `)
-    if (!/^\s*y(es)?\s*$/i.test(answer ?? '')) {
-      screen.note(answer === undefined ? '\nNothing was changed.' : 'Nothing was changed.')
-      return EXIT.negative
-    }
+    if (!(await isConfirmed(call, 'writ', asked))) return EXIT.negative
   }
   const after = await runAct(ops, verb, id, actorOf(call))
   if (isJson) screen.json(after)

@@ -1,9 +1,10 @@
 import { OptionTypeError, oneOfOption, optionsObject, stringOption } from '../../core/options.js'
 import { type Clock, clockFrom, type Random, systemClock } from '../../core/time/clock.js'
+import type { ClerkApi } from '../clerk/api.js'
 import { editWrit } from '../clerk/writs/edit.js'
 import { postWrit } from '../clerk/writs/post.js'
 import { countWrits, listWrits, resolveWritId } from '../clerk/writs/query.js'
-import type { EditWrit, PostWrit, WritDoc, WritFilter, WritListing } from '../clerk/writs/writ.js'
+import type { WritDoc } from '../clerk/writs/writ.js'
 import { writIds } from '../clerk/writs/writ-ids.js'
 import { backendOf, checkedConfig, type StacksConfig } from '../stacks/apparatus.js'
 import type { StacksBackend } from '../stacks/backend.js'
@@ -24,23 +25,11 @@ export interface GuildClientOptions {
 }
 
 /** A guild, for a process that only posts writs: no engine, no plugin, nothing that runs. */
-export interface GuildClient {
-  /** Makes a writ and returns it; a worker takes it from there, immediately or when one runs again. */
-  post(writ: PostWrit): Promise<WritDoc>
-  /** Changes the contents of a writ. */
-  edit(change: EditWrit): Promise<WritDoc>
+export interface GuildClient extends Pick<ClerkApi, 'post' | 'edit' | 'show' | 'resolveId' | 'list' | 'count'> {
   /** Opens a draft. */
   open(id: string): Promise<WritDoc>
   /** Ends a writ as cancelled, with those below it; a worker ends its rig. One that is cancelled already is returned as it is. */
   cancel(id: string, options?: { readonly reason?: string }): Promise<WritDoc>
-  /** The writ; rejects when there is none. */
-  show(id: string): Promise<WritDoc>
-  /** The whole id of a writ, from the id or its beginning. */
-  resolveId(idOrPrefix: string): Promise<string>
-  /** Writs, the newest first: 20 unless `limit` says otherwise. */
-  list(listing?: WritListing): Promise<WritDoc[]>
-  /** How many there are. */
-  count(filter?: WritFilter): Promise<number>
   /** Closes its connections. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>

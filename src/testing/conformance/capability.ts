@@ -34,7 +34,7 @@ export const CAPABILITIES = Object.freeze({
   'own inboxes': 'an inbox receives only what concerns it; without this, every inbox receives every end',
   'born leased': 'an item may be enqueued already leased, in the same atomic step',
   'foreign bodies': 'another program can push a body to the queue, past the ledger',
-  'redrive and erase': 'items that have ended can be opened again, and any item can be erased',
+  'redrive and delete': 'items that have ended can be opened again, and any item can be deleted',
   inspect: 'Ledger.inspect: lists, counts and history for operators',
   'crash points': 'the suite can stop a ledger between any two calls to its ports',
 } as const)

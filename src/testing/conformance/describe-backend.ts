@@ -24,7 +24,7 @@ export const WEAKER_OVER_PLAIN_PORTS: readonly Capability[] = Object.freeze([
   'due times',
   'born leased',
   'own inboxes',
-  'redrive and erase',
+  'redrive and delete',
   'inspect',
 ])
 

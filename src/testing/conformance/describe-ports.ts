@@ -6,6 +6,7 @@ import { pubsubClauses } from './pubsub-clauses.js'
 import { queueClauses } from './queue-clauses.js'
 import { storeClauses } from './store-clauses.js'
 import { describeClauses, type SuiteOptions, using } from './suite.js'
+import type { TestTime } from './time.js'
 
 /** How a suite opens the port it tests. */
 export interface PortSuite<Port, Name extends string> extends SuiteOptions<Name> {
@@ -23,36 +24,29 @@ export interface PortSuite<Port, Name extends string> extends SuiteOptions<Name>
  * ```
  */
 export function describeQueue(options: PortSuite<Queue, QueueClauseName>): void {
-  const { open, close = () => undefined } = options
   describeClauses('describeQueue', 'queue', options, queueClauses, (time, use) =>
-    using(
-      () => open(time.clock),
-      close,
-      (queue) => use({ queue, time }),
-    ),
+    opened(options, time, (queue) => use({ queue, time })),
   )
 }
 
 /** Describes a suite that holds a store to its obligations: expiry, atomic claims and counters. */
 export function describeStore(options: PortSuite<Store, StoreClauseName>): void {
-  const { open, close = () => undefined } = options
   describeClauses('describeStore', 'store', options, storeClauses, (time, use) =>
-    using(
-      () => open(time.clock),
-      close,
-      (store) => use({ store, time }),
-    ),
+    opened(options, time, (store) => use({ store, time })),
   )
 }
 
 /** Describes a suite that holds a pub/sub to its obligations: fan-out, isolation of listeners, unsubscribing. */
 export function describePubSub(options: PortSuite<PubSub, PubSubClauseName>): void {
-  const { open, close = () => undefined } = options
   describeClauses('describePubSub', 'pubsub', options, pubsubClauses, (time, use) =>
-    using(
-      () => open(time.clock),
-      close,
-      (pubsub) => use({ pubsub, time }),
-    ),
+    opened(options, time, (pubsub) => use({ pubsub, time })),
   )
+}
+
+function opened<Port>(
+  { open, close = () => undefined }: Pick<PortSuite<Port, string>, 'open' | 'close'>,
+  { clock }: TestTime,
+  use: (port: Port) => Promise<void>,
+): Promise<void> {
+  return using(() => open(clock), close, use)
 }

@@ -11,7 +11,7 @@ export interface TestTime {
   /** Clauses measure in ticks: a second of fake time, or as much real time as the suite was given. */
   ms(ticks: number): Ms
   pass(ms: Ms): Promise<void>
-  /** Waits in real time, a moment, for what travels outside the clock (a server's reply, a nudge). */
+  /** Waits in real time, a moment, for what travels outside the clock (a server's reply, a notification). */
   eventually(isTrue: () => MaybePromise<boolean>): Promise<boolean>
   /** Leaves room for something that must not happen. */
   quiet(): Promise<void>
@@ -28,7 +28,7 @@ export interface TimeOptions {
   readonly realTime?: boolean
   /** Real length of a tick where `realTime` is set. A clause that broke while the machine was busy gets longer ones. Default 250. */
   readonly tickMs?: Ms
-  /** How long, in real time, a nudge or message may take. Default 2000. */
+  /** How long, in real time, a notification or message may take. Default 2000. */
   readonly timeoutMs?: Ms
   /** How long, in real time, to listen for what must not come. Default 0: a few turns of the event loop. */
   readonly quietMs?: Ms

@@ -3,7 +3,7 @@ import type { Ms } from '../../core/time/time.js'
 import type { Chance } from './chance.js'
 
 /**
- * How hostile a simulated world may get. Chances are per call or nudge; rates are per minute of virtual time over the whole
+ * How hostile a simulated world may get. Chances are per call or notification; rates are per minute of virtual time over the whole
  * fleet. These are ceilings: every seed draws its own rates below them: some seeds are calm, some have one kind
  * of trouble only, and some have all of it together.
  */
@@ -19,9 +19,9 @@ export interface Faults {
   /** Default 60 000: longer than a lease. */
   readonly slowestMs: Ms
   /** A wake-up or a message to an inbox does not arrive. Default 0.3. */
-  readonly lostNudges: number
+  readonly lostNotifications: number
   /** It arrives twice. Default 0.1. */
-  readonly repeatedNudges: number
+  readonly repeatedNotifications: number
   /** A process dies between two events and is started again after a while. Default 3. */
   readonly crashesPerMinute: number
   /**
@@ -50,8 +50,8 @@ const DEFAULTS: Faults = Object.freeze({
   repeatedCommits: 0.02,
   slowCalls: 0.02,
   slowestMs: 60_000,
-  lostNudges: 0.3,
-  repeatedNudges: 0.1,
+  lostNotifications: 0.3,
+  repeatedNotifications: 0.1,
   crashesPerMinute: 3,
   crashesInRuns: 0.9,
   restartsPerMinute: 1,
@@ -69,8 +69,8 @@ export const NO_FAULTS: Faults = Object.freeze({
   repeatedCommits: 0,
   slowCalls: 0,
   slowestMs: 0,
-  lostNudges: 0,
-  repeatedNudges: 0,
+  lostNotifications: 0,
+  repeatedNotifications: 0,
   crashesPerMinute: 0,
   crashesInRuns: 0,
   restartsPerMinute: 0,
@@ -81,7 +81,14 @@ export const NO_FAULTS: Faults = Object.freeze({
   clockSkewMs: 0,
 })
 
-const CHANCES = ['lostRequests', 'lostReplies', 'repeatedCommits', 'slowCalls', 'lostNudges', 'repeatedNudges'] as const
+const CHANCES = [
+  'lostRequests',
+  'lostReplies',
+  'repeatedCommits',
+  'slowCalls',
+  'lostNotifications',
+  'repeatedNotifications',
+] as const
 const SHARES = ['crashesInRuns'] as const
 const RATES = ['crashesPerMinute', 'restartsPerMinute', 'pausesPerMinute', 'outagesPerMinute'] as const
 const TIMES = ['slowestMs', 'longestPauseMs', 'longestOutageMs', 'clockSkewMs'] as const

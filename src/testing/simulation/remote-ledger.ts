@@ -66,14 +66,14 @@ export function remoteLedger(shared: Ledger, wire: Wire, history: History): Ledg
     onReady: (wake) =>
       wire.listen(() =>
         shared.onReady((queue, dueAt?: At) => {
-          wire.nudge(`${queue} has work${dueAt === undefined ? '' : ' later'}`, () => wake(queue, dueAt))
+          wire.notify(`${queue} has work${dueAt === undefined ? '' : ' later'}`, () => wake(queue, dueAt))
         }),
       ),
     onInbox: (inbox, hear) =>
       wire.listen(() =>
         shared.onInbox(inbox, (what) => {
           const sent = copied(what)
-          wire.nudge(`inbox: ${[...sent.itemIds, ...sent.groupIds].join(' ')}`, () => hear(sent))
+          wire.notify(`inbox: ${[...sent.itemIds, ...sent.groupIds].join(' ')}`, () => hear(sent))
         }),
       ),
     ...(shared.paused === undefined ? {} : { paused: (among) => wire.call('paused', () => shared.paused!(among)) }),

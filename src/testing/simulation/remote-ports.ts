@@ -31,7 +31,7 @@ export function remotePubSub(shared: PubSub, wire: Wire): PubSub {
   return {
     publish: (message) => wire.call('publish', () => shared.publish(message)),
     subscribe: (listener) =>
-      wire.listen(() => shared.subscribe((message) => wire.nudge('message', () => listener(message)))),
+      wire.listen(() => shared.subscribe((message) => wire.notify('message', () => listener(message)))),
   }
 }
 

@@ -114,10 +114,10 @@ export class Wire {
   }
 
   /** A notification from the backend to the process: it may be late, lost, or come twice. */
-  nudge(name: string, hear: () => void): void {
+  notify(name: string, hear: () => void): void {
     const { scheduler, journal, chance, faults } = this.#world
     const owner = this.#owner
-    const times = chance.flip(faults().lostNudges) ? 0 : chance.flip(faults().repeatedNudges) ? 2 : 1
+    const times = chance.flip(faults().lostNotifications) ? 0 : chance.flip(faults().repeatedNotifications) ? 2 : 1
     for (let i = 0; i < times; i += 1) {
       scheduler.schedule(this.#latency(), owner, () => {
         journal.write(owner.name, `! ${name}`)

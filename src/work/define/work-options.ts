@@ -106,30 +106,25 @@ export function checkWorkOptions(type: string, options: WorkOptions<never>): voi
 
 /** Checks the options of a contract. */
 export function checkContractOptions(type: string, options: ContractOptions<never>): void {
-  const ofRun = RUN_NAMES.find((name) => name in Object(options))
-  if (ofRun !== undefined) {
-    throw new OptionError(
-      `contract "${type}".${ofRun}`,
-      'given to defineWork(contract, handler, options): it counts where the handler runs',
-      (options as Record<string, unknown>)[ofRun],
-    )
-  }
-  optionsObject(`contract "${type}"`, options, CONTRACT_NAMES)
+  const owner = `contract "${type}"`
+  refuse(owner, options, RUN_NAMES, 'given to defineWork(contract, handler, options): it counts where the handler runs')
+  optionsObject(owner, options, CONTRACT_NAMES)
   checkContract(type, options)
 }
 
 /** Checks the options of a handler that carries out a contract. */
 export function checkRunOptions(type: string, options: RunOptions<never>): void {
-  const ofContract = CONTRACT_NAMES.find((name) => name in Object(options))
-  if (ofContract !== undefined) {
-    throw new OptionError(
-      `work "${type}".${ofContract}`,
-      'given to defineContract: it counts where items are enqueued',
-      (options as Record<string, unknown>)[ofContract],
-    )
-  }
-  optionsObject(`work "${type}"`, options, RUN_NAMES)
+  const owner = `work "${type}"`
+  refuse(owner, options, CONTRACT_NAMES, 'given to defineContract: it counts where items are enqueued')
+  optionsObject(owner, options, RUN_NAMES)
   checkRun(type, options)
+}
+
+/** Refuses what belongs elsewhere, and says where. */
+function refuse(owner: string, options: object, names: readonly string[], instead: string): void {
+  const found = names.find((name) => name in Object(options))
+  if (found === undefined) return
+  throw new OptionError(`${owner}.${found}`, instead, (options as Record<string, unknown>)[found])
 }
 
 function checkContract(type: string, options: ContractOptions<never>): void {

@@ -180,7 +180,7 @@ export const WORK_FAULTS: readonly OneLineFault[] = [
   },
   {
     // W8
-    fault: 'a nudge does not wake the worker',
+    fault: 'a wake-up does not wake the worker',
     file: 'src/source/loop/loop-run.ts',
     find: 'const offReady = this.#feed.onReady?.(wake)',
     replace: 'const offReady = this.#feed.onReady?.(() => undefined)',

@@ -49,7 +49,7 @@ export class QueueSubscription implements Subscription {
   #isClosed = false
   #wakeUp: (() => void) | undefined
   /** A caller asked for a poll, and none has happened since. */
-  #isNudged = false
+  #isWoken = false
 
   constructor(options: QueueSubscriptionOptions) {
     this.#o = options
@@ -110,7 +110,7 @@ export class QueueSubscription implements Subscription {
 
   /** @internal Something may be there: look now. */
   wake(): void {
-    this.#isNudged = true
+    this.#isWoken = true
     this.#wakeUp?.()
   }
 
@@ -128,7 +128,7 @@ export class QueueSubscription implements Subscription {
       case 'nak':
         return this.#putBack(message, result)
       case 'term':
-        return this.#bury(message, result)
+        return this.#deadLetter(message, result)
       case 'inProgress':
         return keep(queue.heartbeat(pulled, leaseMs))
       case 'manual':
@@ -153,7 +153,7 @@ export class QueueSubscription implements Subscription {
   }
 
   /** The dead letter first: a crash in between leaves two copies rather than none. */
-  async #bury(message: QueueMessage, result: ResultOf<'term'>): Promise<void> {
+  async #deadLetter(message: QueueMessage, result: ResultOf<'term'>): Promise<void> {
     const { queue } = this.#o
     const { pulled } = message
     if (result.deadLettered !== true && queue.deadLetter !== undefined && !message.isDeadLettered) {
@@ -173,11 +173,11 @@ export class QueueSubscription implements Subscription {
     for (let waitMs = FIRST_POLL_MS; ; waitMs *= 2) {
       signal.throwIfAborted()
       const wasClosed = this.#isClosed
-      this.#isNudged = false
+      this.#isWoken = false
       if (this.#spare.length === 0) this.#spare.push(...(await this.#pop(limit, signal)))
       if (this.#spare.length > 0) return this.#spare.splice(0, Math.max(1, limit))
       if (wasClosed) throw new DrainedError()
-      if (!this.#isNudged) await this.#rest(Math.min(waitMs, idlePollMs), signal)
+      if (!this.#isWoken) await this.#rest(Math.min(waitMs, idlePollMs), signal)
     }
   }
 

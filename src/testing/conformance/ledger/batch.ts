@@ -61,7 +61,7 @@ export const batchClauses = clausesOn<LedgerBench>()({
   'ledger: a gate counts its members as the batch has left them': {
     law: 'A gate opened behind the redrive or the removal of a member waits for it; before either it counts its end.',
     hint: 'in which order a batch opens gates, redrives and deletes.',
-    needs: ['native ledger', 'redrive and erase'],
+    needs: ['native ledger', 'redrive and delete'],
     async run(bench) {
       const dead = ['again', 'gone', 'counted']
       await bench.enqueueItems(dead)

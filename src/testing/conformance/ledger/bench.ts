@@ -282,8 +282,8 @@ export function listen(ledger: Ledger, inbox: string) {
   return { heard, leave }
 }
 
-/** Collects the nudges of a ledger. */
-export function nudges(ledger: Ledger) {
+/** Collects the wake-ups of a ledger. */
+export function wakeUps(ledger: Ledger) {
   const heard: { readonly queue: string; readonly dueAt: At | undefined }[] = []
   const leave = ledger.onReady((queue, dueAt) => void heard.push({ queue, dueAt }))
   return { heard, leave }

@@ -119,7 +119,7 @@ export const controlClauses = clausesOn<LedgerBench>()({
   'ledger: a redriven item is pending again, from its first attempt': {
     law: '`redrive` makes a dead item pending with attempt 1 and no lapses or crashes; its deadline in the past is cleared.',
     hint: 'what redrive resets: attempt, ending, error, counters, expiry, deadline.',
-    needs: ['redrive and erase'],
+    needs: ['redrive and delete'],
     async run(bench) {
       const { ledger, time } = bench
       const now = time.clock.now()
@@ -150,7 +150,7 @@ export const controlClauses = clausesOn<LedgerBench>()({
   'ledger: a redriven item opens its group again': {
     law: 'A group that had closed is open again after a redrive, and closes again, once, when the item ends.',
     hint: 'whether a closed group can be opened, and reports its next close.',
-    needs: ['redrive and erase'],
+    needs: ['redrive and delete'],
     async run(bench) {
       const { ledger } = bench
       const [a] = await bench.enqueueAndTake(['a'], { groupId: 'g' })
@@ -170,7 +170,7 @@ export const controlClauses = clausesOn<LedgerBench>()({
   'ledger: a group that a redrive opened is kept while it is open': {
     law: 'A redrive cancels the expiry of its group, also of a root that was the only item in the group of its id.',
     hint: 'whether the expiry that the close had set is removed.',
-    needs: ['native ledger', 'redrive and erase'],
+    needs: ['native ledger', 'redrive and delete'],
     async run(bench) {
       const { time } = bench
       for (const groupId of ['a', 'g']) {
@@ -190,7 +190,7 @@ export const controlClauses = clausesOn<LedgerBench>()({
   'ledger: a group that has closed stays closed when its items are erased': {
     law: 'Deleting an ended item changes no count: its group stays closed, also where it was the only item in the group of its id.',
     hint: 'what becomes of a group that lives on the row of its root.',
-    needs: ['native ledger', 'redrive and erase'],
+    needs: ['native ledger', 'redrive and delete'],
     async run(bench) {
       for (const groupId of ['a', 'g']) {
         const [a] = await bench.enqueueAndTake(['a'], { groupId })
@@ -207,7 +207,7 @@ export const controlClauses = clausesOn<LedgerBench>()({
   'ledger: nothing remains of an erased item': {
     law: '`delete` removes the item and all that belongs to it; its id is free, and a lease on it is worth nothing.',
     hint: 'every place an item is kept: row, index, result, error, history.',
-    needs: ['redrive and erase'],
+    needs: ['redrive and delete'],
     async run(bench) {
       const { ledger, time } = bench
       const all = ['pending', 'later', 'dead', 'running'].map((id) =>
@@ -293,7 +293,7 @@ export const controlClauses = clausesOn<LedgerBench>()({
   'ledger: the history of an item is kept': {
     law: '`recordAttempt` adds to the history of the item, in order and whole, with the detail of its error; retries and a redrive keep it.',
     hint: 'where attempts are written, and what redrive clears.',
-    needs: ['inspect', 'redrive and erase'],
+    needs: ['inspect', 'redrive and delete'],
     async run(bench) {
       const { ledger, time } = bench
       const inspect = ledger.inspect

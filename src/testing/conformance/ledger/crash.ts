@@ -193,7 +193,7 @@ const aRelease: Deed = {
     ),
 }
 
-const aPark: Deed = {
+const aDeath: Deed = {
   before: (bench) => [bench.enqueue(root(bench))],
   act: (bench, ledger) => runOne(bench, ledger, (_, claimed) => deadLetter(claimed)),
   settle: (_, claimed) => deadLetter(claimed),
@@ -231,7 +231,7 @@ export const crashClauses = clausesOn<LedgerBench>()({
   ),
   'ledger: a crash during a retry loses and doubles nothing': dying('retries an item', aRetry, needs),
   'ledger: a crash during a release loses and doubles nothing': dying('releases an item', aRelease, needs),
-  'ledger: a crash during a dead-lettering loses and doubles nothing': dying('dead-letters an item', aPark),
+  'ledger: a crash during a dead-lettering loses and doubles nothing': dying('dead-letters an item', aDeath),
   'ledger: a failed call during an enqueue is repaired by repeating it': stumbling('enqueues', anEnqueue),
   'ledger: a failed call during a fan-out is repaired by repeating it': stumbling(
     'settles a parent with children',
@@ -242,5 +242,8 @@ export const crashClauses = clausesOn<LedgerBench>()({
     aLastMember,
   ),
   'ledger: a failed call during a retry is repaired by repeating it': stumbling('retries an item', aRetry),
-  'ledger: a failed call during a dead-lettering is repaired by repeating it': stumbling('dead-letters an item', aPark),
+  'ledger: a failed call during a dead-lettering is repaired by repeating it': stumbling(
+    'dead-letters an item',
+    aDeath,
+  ),
 })

@@ -10,8 +10,8 @@ import {
   type LedgerBench,
   listen,
   notifyGate,
-  nudges,
   retry,
+  wakeUps,
 } from './bench.js'
 
 /** A notification arrives in real time, soon. */
@@ -21,11 +21,11 @@ async function hears(bench: LedgerBench, isHeard: () => boolean, claim: string, 
 }
 
 export const notificationClauses = clausesOn<LedgerBench>()({
-  'ledger: nudges when an item is ready': {
+  'ledger: wakes workers when an item is ready': {
     law: 'onReady names the queue when an enqueue makes an item ready.',
     hint: 'whether a commit that enqueues wakes the listeners.',
     async run(bench) {
-      const { heard, leave } = nudges(bench.ledger)
+      const { heard, leave } = wakeUps(bench.ledger)
       await bench.enqueueItems(['a'])
       await hears(
         bench,
@@ -37,32 +37,32 @@ export const notificationClauses = clausesOn<LedgerBench>()({
       leave()
     },
   },
-  'ledger: nudges carry the due time': {
-    law: 'For an item that is ready later, the nudge says when: a retry in 100 ms does not wait for a poll.',
+  'ledger: wake-ups carry the due time': {
+    law: 'For an item that is ready later, the wake-up says when: a retry in 100 ms does not wait for a poll.',
     hint: 'whether enqueues and retries with a delay pass their due time on.',
     needs: ['exact time'],
     async run(bench) {
       const { ledger, time } = bench
-      const { heard } = nudges(ledger)
+      const { heard } = wakeUps(ledger)
       const due = (ms: number) => heard.some(({ dueAt }) => dueAt === time.clock.now() + ms)
       await bench.enqueueItems(['a'], {}, { delayMs: 700 })
-      await hears(bench, () => due(700), 'a nudge carries the due time of a delayed enqueue', heard)
+      await hears(bench, () => due(700), 'a wake-up carries the due time of a delayed enqueue', heard)
       await time.pass(700)
       const [a] = await bench.take(['a'])
       await bench.apply('a retry', [retry(a, 300)])
-      await hears(bench, () => due(300), 'a nudge carries the due time of a retry', heard)
+      await hears(bench, () => due(300), 'a wake-up carries the due time of a retry', heard)
     },
   },
-  'ledger: nudges for children, retries and freed gates': {
-    law: 'Whatever a settlement makes ready nudges: a child, a retry without delay, a freed gate.',
+  'ledger: wakes workers for children, retries and freed gates': {
+    law: 'Whatever a settlement makes ready wakes workers: a child, a retry without delay, a freed gate.',
     hint: 'whether only enqueues wake the listeners.',
     async run(bench) {
       const { ledger, queue } = bench
-      const { heard } = nudges(ledger)
+      const { heard } = wakeUps(ledger)
       const heardAfter = async (what: string, batch: readonly Settlement[]) => {
         heard.length = 0
         await bench.apply(what, batch)
-        await hears(bench, () => heard.some((nudge) => nudge.queue === queue), `${what} nudges`, heard)
+        await hears(bench, () => heard.some(({ queue: woken }) => woken === queue), `${what} wakes workers`, heard)
       }
       const [root] = await bench.enqueueAndTake(['root'])
       const plan = [...bench.gated('gate', ['child']).effects, bench.enqueueEffect('child')]
@@ -73,13 +73,13 @@ export const notificationClauses = clausesOn<LedgerBench>()({
       await heardAfter('a freed gate', [complete(third, '1', [notifyGate('gate', 'child')])])
     },
   },
-  'ledger: a resume nudges': {
+  'ledger: a resume wakes workers': {
     law: 'resume wakes the listeners of the queue or type that was paused.',
     hint: 'whether resume notifies the listeners of the queues whose items it freed.',
     needs: ['holds'],
     async run(bench) {
       const { ledger, queue } = bench
-      const { heard } = nudges(ledger)
+      const { heard } = wakeUps(ledger)
       for (const [what, name] of [
         ['queue', queue],
         ['type', 't'],
@@ -92,8 +92,8 @@ export const notificationClauses = clausesOn<LedgerBench>()({
         await bench.apply('the resume', [control('resume', what, name)])
         await hears(
           bench,
-          () => heard.some((nudge) => nudge.queue === queue),
-          `the resume of the ${what} nudges`,
+          () => heard.some(({ queue: woken }) => woken === queue),
+          `the resume of the ${what} wakes workers`,
           heard,
         )
         await bench.take([id])
@@ -223,10 +223,10 @@ export const notificationClauses = clausesOn<LedgerBench>()({
       }
       ledger.onReady(boom)
       ledger.onInbox('me', boom)
-      const ready = nudges(ledger)
+      const ready = wakeUps(ledger)
       const inbox = listen(ledger, 'me')
       await bench.enqueueItems(['a'], { waiter: 'me' })
-      await hears(bench, () => ready.heard.length > 0, 'the other listener receives the nudge', ready.heard)
+      await hears(bench, () => ready.heard.length > 0, 'the other listener receives the wake-up', ready.heard)
       const [a] = await bench.take(['a'])
       await bench.apply('the end', [complete(a)])
       await hears(bench, () => inbox.heard.ids.includes('a'), 'the other listener receives the end', inbox.heard)

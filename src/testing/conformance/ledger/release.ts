@@ -1,12 +1,12 @@
 import { holds, same } from '../check.js'
 import { clausesOn } from '../clause.js'
-import { commitOne, complete, kinds, type LedgerBench, notifyGate, nudges, releaseNow, retry } from './bench.js'
+import { commitOne, complete, kinds, type LedgerBench, notifyGate, releaseNow, retry, wakeUps } from './bench.js'
 
 export const releaseClauses = clausesOn<LedgerBench>()({
   'ledger: a scheduled or retrying item is made ready by a release': {
     law: '`release` with no delay, behind the guard that an item is pending, makes it ready immediately, with its attempt.',
-    hint: 'whether the item leaves the delayed ones for the ready index, and the workers of the queue are nudged.',
-    needs: ['inspect', 'redrive and erase'],
+    hint: 'whether the item leaves the delayed ones for the ready index, and the workers of the queue are woken.',
+    needs: ['inspect', 'redrive and delete'],
     async run(bench) {
       const { ledger, time } = bench
       const long = { delayMs: time.ms(100_000) }
@@ -16,11 +16,11 @@ export const releaseClauses = clausesOn<LedgerBench>()({
         bench.enqueue('scheduled', { tags: ['x'] }, long),
       ])
       await bench.nothingToClaim('before they are due')
-      const { heard, leave } = nudges(ledger)
+      const { heard, leave } = wakeUps(ledger)
       await bench.apply('their release', [releaseNow('scheduled'), releaseNow('retrying')])
       const isHeard = await time.eventually(() => heard.some(({ queue }) => queue === bench.queue))
       leave()
-      holds(isHeard, 'the workers of the queue are nudged')
+      holds(isHeard, 'the workers of the queue are woken')
       const { items } = await bench.inspect.list({ state: 'waiting', tag: 'x', limit: 10 })
       same(items.map(({ envelope }) => envelope.id).toSorted(), ['retrying', 'scheduled'], 'the waiting items')
       const [first, second] = await bench.take(['scheduled', 'retrying'])
@@ -38,7 +38,7 @@ export const releaseClauses = clausesOn<LedgerBench>()({
   'ledger: an item that a gate holds is made ready by a release, once': {
     law: '`release` with no delay frees an item from its gate, which ends the gate: what its members do later changes nothing.',
     hint: 'whether the hold goes with its gate, and whether a gate that decides later still touches its item.',
-    needs: ['inspect', 'redrive and erase'],
+    needs: ['inspect', 'redrive and delete'],
     async run(bench) {
       const { time } = bench
       await bench.enqueueItems(['m1', 'm2'], {}, { delayMs: time.ms(3) })
@@ -62,7 +62,7 @@ export const releaseClauses = clausesOn<LedgerBench>()({
   'ledger: a release takes an item from the worker that runs it': {
     law: '`release` behind the guard that an item is running makes it ready, and the lease that it had settles nothing.',
     hint: 'whether the lease ends with the release.',
-    needs: ['inspect', 'redrive and erase'],
+    needs: ['inspect', 'redrive and delete'],
     async run(bench) {
       const { ledger } = bench
       const [first] = await bench.enqueueAndTake(['a'])

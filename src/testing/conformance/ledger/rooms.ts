@@ -273,7 +273,7 @@ export const roomClauses = clausesOn<LedgerBench>()({
   'ledger: a deadline that a redrive drops is dropped everywhere': {
     law: 'A redriven item whose deadline had passed has none any more: it comes only by its type.',
     hint: 'whether the index of deadlines follows the envelope when an item is redriven.',
-    needs: [...needs, 'redrive and erase'],
+    needs: [...needs, 'redrive and delete'],
     async run(bench) {
       const { time } = bench
       const made = bench.item('u:1', { type: 'u', deadline: time.clock.now() + time.ms(2) })
