@@ -353,7 +353,7 @@ describe('a failing clause', () => {
       clause: 'store: setIfNotExists is won by exactly one',
     })
     expect(failure?.error.message).toContain('mine does not keep the clause')
-    expect(failure?.error.message).toMatch(/Obligation: K3, K7: of any set of concurrent callers exactly one gets true/)
+    expect(failure?.error.message).toMatch(/Obligation: Of any set of concurrent callers exactly one gets true/)
     expect(failure?.error.message).toMatch(/Found: {6}callers that won: expected 1, got 32/)
     expect(failure?.error.message).toMatch(/Hint: {7}whether it is one atomic operation/)
     expect(report.skipped).toContain('store: compareAndSet writes only over what was expected (without compareAndSet)')
