@@ -4,7 +4,7 @@ import { keepAlive } from '../core/time/keep-alive.js'
 import { endWith, onUncaught, processIo } from './process-io.js'
 import { renderError } from './report-error.js'
 import { runCli } from './run.js'
-import { plain } from './terminal/paint.js'
+import { notesOf } from './screen.js'
 
 const io = processIo()
 onUncaught((error) => {
@@ -17,7 +17,7 @@ onUncaught((error) => {
   const report = {
     isJson: argv.includes('--json'),
     isDebug: argv.includes('--debug'),
-    paint: plain,
+    ...notesOf(io, false),
     hide,
     help: undefined,
   }

@@ -5,11 +5,14 @@ import { EXIT, type ExitCode } from './exit.js'
 import { jsonText } from './screen.js'
 import { cleanLines } from './terminal/clean.js'
 import type { Paint } from './terminal/paint.js'
+import { wrapIndented } from './terminal/wrap.js'
 
 /** Codes of usage errors. */
 const USAGE = new Set(['USAGE', 'BAD_OPTION', 'BAD_CURSOR', 'AMBIGUOUS_ID'])
 /** Codes of negative answers: the item does not exist, or the action does not apply. */
 const NEGATIVE = new Set(['NO_ITEM', 'NO_ACTION', 'WRONG_STATE', 'CONTENDED', 'WRONG_PHASE', 'WRIT_REFERENCE'])
+
+const NAME = 'millrace:'
 
 /** The exit code of an error. */
 export function exitOf(error: unknown): ExitCode {
@@ -22,6 +25,8 @@ export interface ErrorReport {
   readonly isJson: boolean
   readonly isDebug: boolean
   readonly paint: Paint
+  /** How wide a line may be. */
+  readonly columns: number
   /** Removes secrets. */
   readonly hide: (text: string) => string
   /** The command to type for help, if any. */
@@ -29,15 +34,15 @@ export interface ErrorReport {
 }
 
 /** An error for people: what happened and what to try, and the stack with `--debug`. */
-export function renderError(error: unknown, { isJson, isDebug, paint, hide, help }: ErrorReport): string[] {
+export function renderError(error: unknown, { isJson, isDebug, paint, columns, hide, help }: ErrorReport): string[] {
   const message = hide(messageOf(error))
   if (isJson) {
     const stack = isDebug ? { stack: hide(stackOf(error)) } : {}
     const code = peekString(error, 'code') ?? 'FAILED'
     return [jsonText({ error: { code, message, ...stack } }, 'line')]
   }
-  const lines = cleanLines(message).split('\n')
-  lines[0] = `${paint('bad', 'millrace:')} ${lines[0]}`
+  const lines = wrapIndented(`${NAME} ${cleanLines(message)}`, columns)
+  lines[0] = `${paint('bad', NAME)}${lines[0]!.slice(NAME.length)}`
   if (isDebug) lines.push(paint('dim', cleanLines(hide(stackOf(error)))))
   if (help !== undefined) lines.push(paint('dim', `Help: ${help}`))
   return lines

@@ -30,7 +30,7 @@ export async function runCli(given: readonly string[], io: Io, connect: Connect 
   const args = given[0] === 'help' ? [...given.slice(1), '--help'] : given
   const isJson = args.includes('--json')
   const mayColour = !args.includes('--no-color')
-  const { paint } = notesOf(io, mayColour)
+  const notes = notesOf(io, mayColour)
   let hide = secretHider(io.env['MILLRACE_BACKEND'])
   let typed = (words: readonly string[]) => typedCommand(words, { env: io.env, flags: {} })
   try {
@@ -57,7 +57,7 @@ export async function runCli(given: readonly string[], io: Io, connect: Connect 
     const call = { io, screen, flags: values, operands, isJson, mayColour, typed, again }
     return await runCommand(command, call, connect)
   } catch (error) {
-    const report = { isJson, isDebug: args.includes('--debug'), paint, hide, help: helpFor(error, typed) }
+    const report = { isJson, isDebug: args.includes('--debug'), ...notes, hide, help: helpFor(error, typed) }
     io.err.write(`${renderError(error, report).join('\n')}\n`)
     return exitOf(error)
   }

@@ -59,7 +59,7 @@ export async function fileWithDead(file: string, count: number): Promise<void> {
   await backend.close()
 }
 
-/** What does not fit easily: long types and queues, long errors of several lines, UUIDs, wide characters. */
+/** What does not fit easily: long types and queues, long errors of several lines with causes, UUIDs, wide characters. */
 export async function fileWithLongNames(file: string): Promise<void> {
   const backend = sqliteBackend({ file })
   const invoice = defineWork(
@@ -68,6 +68,7 @@ export async function fileWithLongNames(file: string): Promise<void> {
       throw new PoisonError(
         `the invoice of ${customer} cannot be rendered: the template "invoices/2026/standard-with-discount.html" refers to the field ` +
           '"customer.billingAddress.countryCode", which the contract of this customer does not have.\nExpected: a code of two letters\nReceived: undefined',
+        { cause: new TypeError("Cannot read properties of undefined (reading 'countryCode')") },
       )
     },
     { queue: backend.named('documents-for-customers-in-europe') },

@@ -85,6 +85,17 @@ describe('a table', () => {
     expect(head).toContain('error')
   })
 
+  it('leaves out what can be spared before it cuts what is kept, which is still cut before an id moves', () => {
+    const columns = [
+      { title: 'id', isId: true, spare: 0, below: '' },
+      { title: 'type', min: 4, keep: 10 },
+      { title: 'queue', spare: 1 },
+    ]
+    const row = ['0123456789', 'send-mail', 'default']
+    expect(renderTable(columns, [row], { columns: 25 })).toEqual(['id          type', '0123456789  send-mail'])
+    expect(renderTable(columns, [row], { columns: 18 })).toEqual(['id          type', '0123456789  send-…'])
+  })
+
   it('gives the room of an id that moved below its row back to the columns that had to leave before it', () => {
     const items: readonly Column[] = [
       { title: 'id', isId: true, spare: 0, below: '' },

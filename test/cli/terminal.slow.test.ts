@@ -156,6 +156,13 @@ describe.skipIf(noTerminal !== undefined).each([80, 120])('a terminal of %i colu
     )
   })
 
+  it('a mistake is explained in lines that break between words', async () => {
+    const lines = await answer('millrace list state:ded')
+    expect(lines.join(' ')).toContain(
+      'one of waiting, scheduled, retrying, blocked, active, completed, dead, cancelled',
+    )
+  })
+
   it('show, by the beginning of an id, has the whole item', async () => {
     const [id = ''] = UUID.exec((await answer('millrace list state:dead -n 1')).join('\n')) ?? []
     const lines = await answer(`millrace show ${id.slice(0, -3)}`)
@@ -164,5 +171,9 @@ describe.skipIf(noTerminal !== undefined).each([80, 120])('a terminal of %i colu
     expect(lines).toContain('queue     documents-for-customers-in-europe')
     expect(lines.join(' ').replaceAll(/\s+/g, ' ')).toMatch(new RegExp(`Attempt 1 started on ${UUID.source}\\.`))
     expect(lines.join('\n')).toMatch(/^ +1 .* failed +poison +explicit/m)
+    expect(lines.join(' ').replaceAll(/\s+/g, ' ')).toContain(
+      "Caused by: TypeError: Cannot read properties of undefined (reading 'countryCode')",
+    )
+    expect(lines.filter((line) => /[\\/]test[\\/]cli[\\/]fixtures\.ts:\d+:\d+\)?$/.test(line))).toHaveLength(2)
   })
 })

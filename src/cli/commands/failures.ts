@@ -38,7 +38,7 @@ export const failures = defineCommand({
       [
         { title: 'dead', align: 'right' },
         { title: 'retrying', align: 'right' },
-        { title: 'type', min: 16 },
+        { title: 'type', min: 16, keep: 20 },
         { title: 'class', spare: 1 },
         { title: 'first', spare: 2 },
         { title: 'last', spare: 1 },

@@ -11,6 +11,8 @@ export interface Column {
   readonly isId?: boolean
   /** May be cut to this width, or wrapped, if the table is too wide. Default: not before everything else has given way. */
   readonly min?: number
+  /** As `min`, but only after all columns but the ids have left: what people type again, and would have to look up if it were cut. */
+  readonly keep?: number
   /** Goes on over more lines instead of being cut. */
   readonly wraps?: boolean
   /** May leave the table if that is not enough; the highest first. Default: always stays. */
@@ -120,21 +122,27 @@ function layOut(
     ]),
   )
   const leastOf = (c: number) => Math.min(natural.get(c)!, Math.max(columns[c]!.min ?? Infinity, 1))
+  const keptOf = (c: number) => Math.max(leastOf(c), Math.min(natural.get(c)!, columns[c]!.keep ?? 0))
   const sum = (shown: readonly number[], of: (c: number) => number) =>
     shown.reduce((total, c) => total + of(c), GAP.length * Math.max(0, shown.length - 1))
   let shown = [...filled]
-  while (sum(shown, leastOf) > room && shown.length > 1) {
-    const spare = shown.filter((c) => columns[c]!.spare !== undefined)
-    if (spare.length === 0) break
-    const goes = spare.reduce((a, b) => (columns[b]!.spare! >= columns[a]!.spare! ? b : a))
-    shown = shown.filter((c) => c !== goes)
+  /** Columns that can be spared leave, down to that rank, until the others fit. */
+  const spareDownTo = (rank: number, of: (c: number) => number) => {
+    while (sum(shown, of) > room && shown.length > 1) {
+      const spare = shown.filter((c) => (columns[c]!.spare ?? -1) >= rank)
+      if (spare.length === 0) break
+      const goes = spare.reduce((a, b) => (columns[b]!.spare! >= columns[a]!.spare! ? b : a))
+      shown = shown.filter((c) => c !== goes)
+    }
   }
+  spareDownTo(1, keptOf)
+  spareDownTo(0, leastOf)
   const below = filled.filter((c) => columns[c]!.below !== undefined && !shown.includes(c))
   // A wide column that moved below its rows may have left room for narrow ones that had to leave before it.
   const gone = filled.filter((c) => !shown.includes(c) && !below.includes(c))
   for (const c of gone.toSorted((a, b) => columns[a]!.spare! - columns[b]!.spare!)) {
     const wider = filled.filter((one) => shown.includes(one) || one === c)
-    if (sum(wider, leastOf) <= room) shown = wider
+    if (sum(wider, keptOf) <= room) shown = wider
   }
   const widths = new Map(shown.map((c) => [c, natural.get(c)!]))
   let over = sum(shown, (c) => widths.get(c)!) - room

@@ -9,6 +9,19 @@ export function wrapText(text: string, columns: number): string[] {
   return text.split('\n').flatMap((line) => wrapLine(line, columns))
 }
 
+/** Text is not wrapped to less than this, however deep its indentation. */
+const LEAST_ROOM = 20
+
+/** The same for text whose lines are indented: what goes on below a line is indented as that line, and by `hang` more. */
+export function wrapIndented(text: string, columns: number, hang = ''): string[] {
+  return text.split('\n').flatMap((line) => {
+    const indent = /^ */.exec(line)?.[0] ?? ''
+    if (widthOf(line) <= columns) return [line]
+    const pieces = wrapLine(line.slice(indent.length), Math.max(LEAST_ROOM, columns - indent.length - hang.length))
+    return pieces.map((piece, i) => `${indent}${i === 0 ? '' : hang}${piece}`)
+  })
+}
+
 function wrapLine(text: string, columns: number): string[] {
   if (widthOf(text) <= columns) return [text]
   const lines: string[] = []

@@ -1,4 +1,3 @@
-import { detailText } from '../../core/failure/error-detail.js'
 import { listedError } from '../../core/text/error-text.js'
 import type { At } from '../../core/time/time.js'
 import type { ItemReport } from '../../ops/api.js'
@@ -8,7 +7,8 @@ import { cleanLines } from '../terminal/clean.js'
 import type { Paint } from '../terminal/paint.js'
 import { type Cell, type Column, renderFacts, renderTable } from '../terminal/table.js'
 import { cut } from '../terminal/width.js'
-import { wrapText } from '../terminal/wrap.js'
+import { wrapIndented } from '../terminal/wrap.js'
+import { renderFailure } from './failure.js'
 import { classCell, outcomeCell, stateCell } from './states.js'
 import { instantAndAgo } from './times.js'
 
@@ -16,7 +16,7 @@ interface View {
   readonly now: At
   readonly columns: number
   readonly paint: Paint
-  /** Shows the whole payload, however long. */
+  /** Shows the whole payload and the whole stack, however long. */
   readonly isFull: boolean
 }
 
@@ -43,8 +43,6 @@ const TIMELINE_CHARACTERS = 120
 /** How much of a payload is shown without `--full`. */
 const FOLDED_LINES = 20
 const FOLDED_CHARACTERS = 4_000
-/** The narrowest column in which a payload is wrapped. */
-const LEAST_PAYLOAD = 20
 
 /** One item: its facts, attempts, timeline and payloads. */
 export function renderItem(item: ItemReport, view: View): string[] {
@@ -67,7 +65,7 @@ export function renderItem(item: ItemReport, view: View): string[] {
   const failure = item.attempts.findLast(({ detail }) => detail !== undefined)
   if (failure?.detail !== undefined) {
     const title = `Last failure, attempt ${failure.attempt}`
-    lines.push('', paint('title', title), ...renderPayload(detailText(failure.detail), view))
+    lines.push('', paint('title', title), ...renderFailure(failure.detail, view))
   }
   if (item.timeline.length > 0) {
     const rows = item.timeline.map((one): Cell[] => [
@@ -126,9 +124,7 @@ function groupText(id: string, group: ItemReport['group']): string {
 /** A payload, indented if it is JSON, and shortened if it is long. */
 function renderPayload(text: string, { columns, paint, isFull }: Pick<View, 'columns' | 'paint' | 'isFull'>): string[] {
   const pretty = indented(isFull ? text : text.slice(0, FOLDED_CHARACTERS), text)
-  const lines = cleanLines(pretty)
-    .split('\n')
-    .flatMap((line) => wrapped(line, columns - 2))
+  const lines = wrapIndented(cleanLines(pretty), columns - 2)
   // A path or a long text without spaces is one word.
   const shown = isFull ? lines : lines.slice(0, FOLDED_LINES).map((line) => cut(line, columns - 2))
   const isCut =
@@ -140,13 +136,6 @@ function renderPayload(text: string, { columns, paint, isFull }: Pick<View, 'col
       ? [paint('dim', cut(`  … ${counted(text.length, 'character')} in total; --full shows them`, columns))]
       : []),
   ]
-}
-
-/** A line wrapped to that width, with its own indentation. */
-function wrapped(line: string, columns: number): string[] {
-  const indent = /^ */.exec(line)?.[0] ?? ''
-  const pieces = wrapText(line.slice(indent.length), Math.max(LEAST_PAYLOAD, columns - indent.length))
-  return pieces.length === 0 ? [''] : pieces.map((piece) => indent + piece)
 }
 
 function indented(shown: string, whole: string): string {

@@ -7,7 +7,7 @@ import { agoText } from './times.js'
 export const ITEM_COLUMNS: readonly Column[] = [
   { title: 'id', isId: true, spare: 0, below: '' },
   { title: 'state' },
-  { title: 'type', min: 16 },
+  { title: 'type', min: 16, keep: 18 },
   { title: 'queue', min: 10, spare: 4 },
   { title: 'attempt', align: 'right', spare: 2 },
   { title: 'when', spare: 1 },

@@ -3,6 +3,7 @@ import { errorMessage, errorName } from '../text/error-text.js'
 import { classify } from './classify.js'
 import { framesOf } from './error-detail.js'
 import { type FailureClass, OVERRULED, type Verdict } from './failure.js'
+import { stackFrame } from './stack-frame.js'
 
 /** As much of a message as is needed to distinguish failures. */
 const MESSAGE_CHARACTERS = 1000
@@ -86,17 +87,14 @@ export function ownFrame(error: unknown, message: string = errorMessage(error)):
 }
 
 function readFrame(line: string): string | undefined {
-  const text = line.trim()
-  if (!text.startsWith('at ') || text.length > 2000) return undefined
-  const place = text.endsWith(')') ? text.slice(text.lastIndexOf('(') + 1, -1) : text.slice(text.lastIndexOf(' ') + 1)
-  if (!/[\\/]/.test(place) || place.startsWith('node:') || /[\\/]node_modules[\\/]/.test(place)) return undefined
-  const caller = text.endsWith(')') ? text.slice(3, Math.max(3, text.lastIndexOf('(') - 1)) : ''
+  const frame = stackFrame(line)
+  if (frame === undefined || !frame.isOwn) return undefined
   // Two parts of the path identify a file; more would name the release folder of each deploy.
-  const file = place
+  const file = frame.place
     .replace(/(?::\d+){1,2}$/, '')
     .replace(/[?#].*$/, '')
     .split(/[\\/]/)
     .slice(-2)
     .join('/')
-  return `${normaliseMessage(caller.replace(/^async /, ''))}@${normaliseMessage(file)}`
+  return `${normaliseMessage(frame.caller.replace(/^async /, ''))}@${normaliseMessage(file)}`
 }
