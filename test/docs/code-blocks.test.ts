@@ -41,6 +41,11 @@ describe('the programs that are run', () => {
   it('are a mistake when nothing says what they print', () => {
     expect(() => runsOf('docs/a.md', '```ts run\n\n```\n```sh\nls\n```')).toThrow('line 1: a block that is run')
   })
+
+  it('are all of which a page says what they print', () => {
+    expect(() => runsOf('docs/a.md', text.replace('ts run', 'ts standalone'))).toThrow('line 2: the page says what')
+    expect(runsOf('docs/a.md', text.replace('ts run', 'ts').replace('It prints', 'The log says'))).toEqual([])
+  })
 })
 
 describe('the commands of a page', () => {

@@ -50,8 +50,13 @@ export function runsOf(page: string, text: string): readonly PageRun[] {
   const lines = text.split('\n')
   const fences = fencesOf(lines)
   return fences.flatMap((block, index) => {
-    if (!block.flags.includes('run')) return []
     const printed = fences[index + 1]
+    if (!block.flags.includes('run')) {
+      const between = lines.slice(block.line + block.lines.length + 1, printed === undefined ? 0 : printed.line - 1)
+      if (block.language === 'ts' && printed?.language === 'text' && /\bprints\b/.test(between.join(' ')))
+        throw new Error(`line ${block.line}: the page says what this block prints, so it is \`\`\`ts run`)
+      return []
+    }
     if (printed?.language !== 'text') {
       throw new Error(`line ${block.line}: a block that is run is followed by what it prints, as \`\`\`text`)
     }

@@ -315,6 +315,27 @@ describe('each door alone', () => {
   }
 })
 
+describe('the first programs of README and of the guide', () => {
+  it.each([
+    ['README.md', 'Hello, Ada, on attempt 2.\n', /^\S+ WARN +millrace: greet .* the mail server is busy\n$/],
+    ['docs/guide/start.md', '3\n', /^$/],
+  ])('in %s: run as it says, in the project that npm init makes', (page, printed, logged) => {
+    const text = readFileSync(join(root, page), 'utf8')
+    const program = /```ts[^\n]*\n(.*?)```/s.exec(text)?.[1]
+    const file = /Save it as `([^`]+)`/.exec(text)?.[1]
+    expect(text).toContain(`npx tsx ${file}`)
+    const project = join(folder, 'first-program')
+    mkdirSync(project, { recursive: true })
+    writeFileSync(join(project, 'package.json'), '{ "name": "first", "version": "1.0.0", "type": "commonjs" }')
+    writeFileSync(join(project, file!), program!)
+
+    const { NODE_ENV: _, ...env } = process.env
+    const { status, stdout, stderr } = spawnSync(bin('tsx'), [file!], { cwd: project, env, encoding: 'utf8' })
+    expect([status, stdout], stderr).toEqual([0, printed])
+    expect(stderr).toMatch(logged)
+  })
+})
+
 describe('the command of the installed package', () => {
   const run = (program: string, ...args: string[]) =>
     spawnSync(program, args, { cwd: folder, encoding: 'utf8', timeout: HANGS_MS })
