@@ -10,10 +10,11 @@ export class WrongModeError extends MillraceError {
     super(
       'WRONG_MODE',
       is === 'native'
-        ? `${where} is worked on natively, but this system takes bodies from its plain queue: it wraps the queue, pubsub or store of ` +
-            `the backend (w.capabilities names which). Give the ports as they are, or use another ${apart}.`
-        : `${where} is worked on over plain ports, because a system there wraps the queue, pubsub or store of the backend. Wrap ` +
-            `none of them anywhere, or use another ${apart}.`,
+        ? `${where} is worked on natively, and bodies were asked of its plain queue: by a stream (QueueInlet), or by a work system ` +
+            `that wraps the queue, pubsub or store of the backend (w.capabilities names which). Give a stream another ${apart}; give a ` +
+            'work system the ports as they are.'
+        : `${where} is used over plain ports: by a stream, or by a work system that wraps the queue, pubsub or store of the backend. ` +
+            `Use another ${apart} for one of the two, or wrap none of these ports anywhere.`,
       { facts: { where, is, wanted } },
     )
   }

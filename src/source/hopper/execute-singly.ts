@@ -9,6 +9,7 @@ import type { Message } from '../message/message.js'
 import { chainWith } from '../middleware/chain.js'
 import type { Handler } from '../middleware/handler.js'
 import { checked, resultOfError } from '../middleware/handler-result.js'
+import { isVerdict } from '../middleware/verdict.js'
 import { overrunsOf, type TimeLimit, withinTime } from './handler-timeout.js'
 import { attemptOf, contextOf, type HopperContext, inSpan, prepare, settleable } from './prepare.js'
 import { endSpan } from './telemetry.js'
@@ -38,7 +39,10 @@ export function executeSingly(hopper: HopperContext, handler: Handler): Execute<
     return message instanceof Promise ? message.then(runPrepared) : runPrepared(message)
   }
 
-  /** Tries again in place, as long as the result asks for another delivery. */
+  /**
+   * Tries again in place, as long as the result asks for another delivery. A message that is given up leaves its lane though its dead
+   * letter could not be stored: the verdict has to reach the stream, or the next process would run the message again.
+   */
   const insist = async (
     delivery: Delivery<Message>,
     firstAttempt: number | undefined,
@@ -47,7 +51,7 @@ export function executeSingly(hopper: HopperContext, handler: Handler): Execute<
   ): Promise<Result> => {
     let attempt = firstAttempt
     let result = await once(delivery, attempt, span)
-    while (result.action === 'nak') {
+    while (result.action === 'nak' && !isVerdict(result.note)) {
       if (!(await sleptUndisturbed(clock, result.requeueMs, [stopping, delivery.signal]))) break
       attempt = (attempt ?? 1) + 1
       result = await once(delivery, attempt, span)

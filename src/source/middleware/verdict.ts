@@ -57,6 +57,11 @@ export function writeVerdict({ result, attempts, failures }: Verdict): string {
   return JSON.stringify({ verdict: result.class, attempts, failures, ...error })
 }
 
+/** Whether a note says that its message is given up, and only its dead letter is missing. */
+export function isVerdict(note: string | undefined): boolean {
+  return readVerdict(note) !== undefined
+}
+
 function readVerdict(note: string | undefined): Verdict | undefined {
   if (note === undefined) return undefined
   try {

@@ -1,3 +1,4 @@
+import { createWork, defineWork } from 'millrace'
 import { openOps } from 'millrace/ops'
 import {
   ack,
@@ -220,42 +221,62 @@ export function describeQueueStreams(name: string, open: OpenBackend): void {
         await Promise.all(deaths)
       }))
 
-    it('keep a verdict while its dead letter cannot be stored, also from one process to the next', () =>
-      on(async (connect) => {
-        let isAway = true
-        let tries = 0
-        const storeOf = (backend: Backend): DeadLetterStore => {
-          const store = queueDeadLetters(backend.queue)
-          return {
-            deadLetter: async (ctx, record) => {
-              tries += 1
-              if (isAway) throw new Error('the dead letter store is away')
-              await store.deadLetter(ctx, record)
-            },
+    it.each(['relaxed', 'strict'] as const)(
+      'keep a verdict while its dead letter cannot be stored, also from one process to the next, with %s order',
+      (ordering) =>
+        on(async (connect) => {
+          let isAway = true
+          let tries = 0
+          const storeOf = (backend: Backend): DeadLetterStore => {
+            const store = queueDeadLetters(backend.queue)
+            return {
+              deadLetter: async (ctx, record) => {
+                tries += 1
+                if (isAway) throw new Error('the dead letter store is away')
+                await store.deadLetter(ctx, record)
+              },
+            }
           }
-        }
-        let runs = 0
-        const handler: Handler = () => {
-          runs += 1
-          return term(new RangeError('the quantity is negative'))
-        }
-        const optionsOn = (backend: Backend): HopperOptions => ({
-          maxDeliveries: 3,
-          middleware: [dlq(storeOf(backend), { retryDelayMs: 1, retryMaxMs: 2 }), retry({ maxAttempts: 2 })],
-        })
-        const first = connect()
-        await first.queue.push('bad')
-        await consume(inletOn(first), optionsOn(first), handler, () => tries >= 6)
-        const second = connect()
-        const before = tries
-        await consume(inletOn(second), optionsOn(second), handler, () => tries >= before + 3)
-        isAway = false
-        await consume(inletOn(second), optionsOn(second), handler, async () => (await second.queue.size?.()) === 0)
-        expect(runs).toBe(1)
-        const [letter, ...others] = (await openOps(second).letters()).letters
-        expect(letter).toMatchObject({ class: 'poison', attempts: 1, error: 'RangeError: the quantity is negative' })
-        expect(others).toEqual([])
-      }))
+          const ran: string[] = []
+          const handler: Handler = (_, message) => {
+            ran.push(textOf(message))
+            return textOf(message) === 'good' ? ack() : term(new RangeError('the quantity is negative'))
+          }
+          const optionsOn = (backend: Backend): HopperOptions => ({
+            ordering,
+            maxDeliveries: 3,
+            middleware: [dlq(storeOf(backend), { retryDelayMs: 1, retryMaxMs: 2 }), retry({ maxAttempts: 2 })],
+          })
+          const first = connect()
+          await first.queue.push('bad')
+          await first.queue.push('good')
+          // The first process dies: what it would still settle at its end never arrives.
+          const dead = new Hopper({ lagIntervalMs: 0, abortGraceMs: 0, ...optionsOn(first) })
+          const sub = await inletOn(first, { leaseMs: LEASE_MS }).subscribe()
+          let isDead = false
+          const dyingSoon: Subscription = {
+            next: (o) => sub.next(o),
+            settle: (...given) => (isDead ? new Promise(() => undefined) : sub.settle(...given)),
+            close: async () => undefined,
+            capability: (name) => (name === 'releaser' ? undefined : sub.capability(name)),
+          }
+          const running = dead.run(dyingSoon, handler)
+          await until(() => tries >= 6)
+          isDead = true
+          const died = [dead.close({ deadlineMs: 0 }), running.catch(() => undefined)]
+          const second = connect()
+          const before = tries
+          await consume(inletOn(second), optionsOn(second), handler, () => tries >= before + 3)
+          isAway = false
+          await consume(inletOn(second), optionsOn(second), handler, async () => (await second.queue.size?.()) === 0)
+          // And no other message waits for it.
+          expect(ran.toSorted()).toEqual(['bad', 'good'])
+          const [letter, ...others] = (await openOps(second).letters()).letters
+          expect(letter).toMatchObject({ class: 'poison', attempts: 1, error: 'RangeError: the quantity is negative' })
+          expect(others).toEqual([])
+          await Promise.all(died)
+        }),
+    )
 
     it('run a redriven message at the process that had given it up, and whose verdict another one carried out', () =>
       on(async (connect) => {
@@ -377,6 +398,27 @@ export function describeQueueStreams(name: string, open: OpenBackend): void {
         expect((await ops.redriveLetters({ id: letters[0]!.id }, { who: 'ann' })).total).toBe(0)
         expect((await ops.discardLetters({ before: Date.now() + 60_000 }, { who: 'ann' })).done).toBe(2)
         expect([await backend.queue.size?.(), await backend.queue.deadLetters?.count()]).toEqual([3, 0])
+      }))
+
+    it('are refused where a work system uses the backend natively, and take none of its items', () =>
+      on(async (connect) => {
+        const [backend, other] = [connect(), connect()]
+        const twice = defineWork('twice', async (n: number) => n * 2)
+        const w = createWork({ backend, work: [twice], autoStart: false })
+        const handle = w.enqueue(twice(21))
+        await handle.accepted()
+        const ran: string[] = []
+        const hopper = new Hopper({ lagIntervalMs: 0 })
+        const running = hopper.receive(inletOn(other), { topics: [] }, (_, message) => {
+          ran.push(textOf(message))
+          return ack()
+        })
+        // Immediately: asking again would change nothing.
+        await expect(running).rejects.toMatchObject({ code: 'WRONG_MODE', message: expect.stringContaining('stream') })
+        expect(ran).toEqual([])
+        w.start()
+        expect(await handle.result()).toBe(42)
+        await w.stop()
       }))
 
     it('replace a letter that is stored twice for one message', () =>

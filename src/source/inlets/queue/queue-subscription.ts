@@ -10,7 +10,7 @@ import type { MaybePromise, Ms } from '../../../core/time/time.js'
 import { unreachable } from '../../../core/unreachable.js'
 import { writeLetterDetail } from '../../../ports/letter-detail.js'
 import type { PulledWork, Queue } from '../../../ports/ports.js'
-import { AlreadySettledError, ForeignMessageError } from '../../errors.js'
+import { AlreadySettledError, ForeignMessageError, hasCode } from '../../errors.js'
 import { LeaseLostError } from '../../loop/errors.js'
 import type { Message } from '../../message/message.js'
 import type { Capabilities, CapabilityName, Subscription } from '../subscription.js'
@@ -190,7 +190,8 @@ export class QueueSubscription implements Subscription {
     try {
       popped = await unlessAborted(popping, { signal })
     } catch (error) {
-      if (!signal.aborted) throw new QueueFetchError(error)
+      // A backend in native use stays so: to ask again would only delay the news.
+      if (!signal.aborted) throw hasCode(error, 'WRONG_MODE') ? error : new QueueFetchError(error)
       void popping.then((late) => Promise.all(late.map((pulled) => queue.fail(pulled)))).catch(() => undefined)
       throw error
     }
