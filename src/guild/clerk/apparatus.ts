@@ -77,7 +77,7 @@ export function createClerk(): Apparatus {
       stacks.watch<WritDoc>('clerk', 'writs', familyWatcher(context))
       ctx.on('phase:started', async () => {
         types.close(defaultType)
-        await publishSettings(stacks, 'clerk', {
+        const mine: PublishedClerk = {
           defaultType,
           strictCompletion: isStrict,
           types: types.all.map(({ config }) => config),
@@ -86,7 +86,9 @@ export function createClerk(): Apparatus {
             .apparatuses()
             .map(({ id }) => id)
             .sort(),
-        } satisfies PublishedClerk)
+        }
+        // A process without Spider, such as a script that posts a writ, is no measure of what the workers can do.
+        await publishSettings(stacks, 'clerk', mine, (known) => isWorker(known) && !isWorker(mine))
       })
       const classification = ({ type, phase }: Pick<WritDoc, 'type' | 'phase'>) =>
         types.machine(type).state(phase).classification
@@ -114,6 +116,9 @@ export function createClerk(): Apparatus {
     },
   }
 }
+
+/** Whether it was published by a process that gives writs their rigs. */
+export const isWorker = ({ plugins }: PublishedClerk): boolean => plugins.includes('spider')
 
 function checkedConfig(given: ClerkConfig): { readonly defaultType: string; readonly isStrict: boolean } {
   const config = optionsObject('guild.json.clerk', given, ['defaultType', 'strictCompletion'])

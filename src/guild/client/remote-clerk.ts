@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../core/time/clock.js'
-import type { PublishedClerk } from '../clerk/apparatus.js'
+import { isWorker, type PublishedClerk } from '../clerk/apparatus.js'
 import { ClerkContext, type ClerkRules } from '../clerk/context.js'
 import { familyWatcher, hasOpenChildren } from '../clerk/families/family.js'
 import { WritTypes } from '../clerk/types/writ-types.js'
@@ -84,7 +84,7 @@ export class RemoteClerk {
 
   #check(published: PublishedClerk): void {
     const { plugins, watchersOfWrits } = published
-    const builtIn = plugins.includes('spider') ? 2 : 1
+    const builtIn = isWorker(published) ? 2 : 1
     const mine = this.#hasOwnWatchers ? builtIn : this.#options.stacks.watched('clerk', 'writs')
     if (mine !== watchersOfWrits && this.#options.differentWatchers === 'refuse')
       throw new ClientWatchersError(watchersOfWrits, mine, plugins)
@@ -130,7 +130,7 @@ export class RemoteClerk {
       completeParent: async (id) => void (await dispatch.patch(id, { state: 'ready' })),
     })
     return async (event) => {
-      if (this.#published?.plugins.includes('spider') === true) await watcher(event)
+      if (this.#published !== undefined && isWorker(this.#published)) await watcher(event)
     }
   }
 }

@@ -1,4 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
+import { MillraceError } from '../../core/error.js'
 import { stringOption } from '../../core/options.js'
 import { errorMessage } from '../../core/text/error-text.js'
 import type { ClerkApi } from '../clerk/api.js'
@@ -60,6 +61,7 @@ function apparatusOf({ onDecision }: ClockworksRetryOptions): Apparatus {
       // handled, because a process may die in between.
       stacks.watch<WritDoc>('clerk', 'writs', (event) => observer.observe(event), { durable: RETRY_WATCHER })
       ctx.on('phase:started', async () => {
+        checkTypes(config, guild().apparatus<ClerkApi>('clerk'))
         await publishSettings(stacks, 'clockworks-retry', config)
         await observer.sweep((id, error) => warn(id, error))
       })
@@ -69,6 +71,20 @@ function apparatusOf({ onDecision }: ClockworksRetryOptions): Apparatus {
         describe: async (writId) => observer.describe(stringOption('describe(writId)', writId)),
       })
     },
+  }
+}
+
+/** A policy for a type that is not there would be for no writ at all. */
+function checkTypes({ types = {} }: ClockworksRetryConfig, clerk: ClerkApi): void {
+  for (const type of Object.keys(types)) {
+    try {
+      clerk.getWritTypeConfig(type)
+    } catch (error) {
+      throw new MillraceError('BAD_RETRY_CONFIG', `guild.json.clockworks-retry.types: ${errorMessage(error)}`, {
+        cause: error,
+        facts: { type },
+      })
+    }
   }
 }
 

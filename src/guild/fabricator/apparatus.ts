@@ -1,3 +1,5 @@
+import { optionsObject } from '../../core/options.js'
+import { guild } from '../host/current.js'
 import type { Apparatus } from '../host/plugin.js'
 import { engineCatalogue, type FabricatorApi } from './registry.js'
 
@@ -10,6 +12,7 @@ export function createFabricator(): Apparatus {
       return api
     },
     start(ctx) {
+      optionsObject('guild.json.fabricator', guild().config<object>('fabricator'), [])
       api = engineCatalogue(ctx.kits('engines'))
     },
   }

@@ -15,8 +15,9 @@ import type { CrawlResult, RigListing, SpiderApi } from './api.js'
 import { resolveSpiderConfig, type SpiderConfig } from './config.js'
 import { SPIDER_BOOKS, type SpiderContext, type SpiderWarning, spiderContext } from './context.js'
 import { cancelledText, cancelNewest } from './dispatch/cancel-rigs.js'
-import { linkWatcher, updateDispatch, writWatcher } from './dispatch/dispatch-queue.js'
+import { linkWatcher, writWatcher } from './dispatch/dispatch-queue.js'
 import { completeWithRig, hasOwnWork } from './dispatch/families.js'
+import { queueOpenWrits } from './dispatch/open-writs.js'
 import { writFollowsRig } from './dispatch/writ-follows-rig.js'
 import { BlockTypes, builtInBlockTypes } from './engines/block-types.js'
 import { crawl, stopRuns } from './engines/crawl.js'
@@ -110,7 +111,7 @@ export function createSpider(options: SpiderOptions = {}): Apparatus {
       runner.watch()
       ctx.on('phase:started', async () => {
         checkMappedTypes(context)
-        await enqueueOpenWrits(context)
+        await queueOpenWrits(context)
       })
       api = spiderApi(context, runner)
       stop = async () => {
@@ -218,27 +219,5 @@ function checkMappedTypes({ clerk, templates, warn }: SpiderContext): void {
         `The writ type "${writType}" is mapped to a rig template and has no phase ${missing.join(', ')}.`,
         { writType },
       )
-  }
-}
-
-/** How many writs are read in one query. */
-const PAGE = 200
-
-/** Queues writs that were opened while no Spider ran, or before their type had a template. */
-async function enqueueOpenWrits(context: SpiderContext): Promise<void> {
-  const types = [...context.templates.mappings.keys()]
-  const open = [
-    ['phase', '=', 'open'],
-    ['type', 'IN', types],
-  ] as const
-  const queued = await context.dispatch.count([['isOpen', '=', true]])
-  if (types.length === 0 || (await context.writs.count([...open])) === queued) return
-  for (let last = ''; ; ) {
-    const writs = await context.writs.find({ where: [...open, ['id', '>', last]], orderBy: ['id', 'asc'], limit: PAGE })
-    await context.change(async () => {
-      for (const { id } of writs) await updateDispatch(context, id, await context.writs.get(id))
-    })
-    if (writs.length < PAGE) return
-    last = writs.at(-1)?.id ?? last
   }
 }

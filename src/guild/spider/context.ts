@@ -29,7 +29,13 @@ export const SPIDER_BOOKS: Readonly<Record<string, BookSchema>> = {
   },
   engines: { indexes: [['rigId', 'place']] },
   queue: { indexes: [['kind', 'at'], ['kind', 'dueAt'], 'rigId', 'sessionId'] },
-  dispatch: { indexes: [['state', 'at'], ['state', 'dueAt'], 'isOpen'] },
+  dispatch: {
+    indexes: [
+      ['state', 'at'],
+      ['state', 'dueAt'],
+      ['isOpen', 'type'],
+    ],
+  },
   deadlines: { indexes: ['dueAt'] },
   waits: { indexes: [['blockerId', 'at'], 'writId'] },
   gates: { indexes: [['state', 'at']] },

@@ -1,6 +1,7 @@
 import {
   booleanOption,
   integerOption,
+  OptionError,
   OptionTypeError,
   oneOfOption,
   optionsObject,
@@ -102,11 +103,34 @@ export function checkedConfig(given: StacksConfig): StacksConfig {
     'differentWatchers',
   ] as const
   const config = optionsObject('guild.json stacks', given, names)
-  oneOfOption('stacks.backend', config.backend, ['sqlite', 'postgres', 'memory'], 'sqlite')
+  const backend = oneOfOption('stacks.backend', config.backend, ['sqlite', 'postgres', 'memory'], 'sqlite')
+  checkOptionsOf(backend, config)
   booleanOption('stacks.autoMigrate', config.autoMigrate, true)
   integerOption('stacks.watcherLeaseMs', config.watcherLeaseMs, { min: 100, default: 10_000 })
   oneOfOption('stacks.differentWatchers', config.differentWatchers, ['refuse', 'allow'], 'refuse')
   return config
+}
+
+/** Which options each backend reads. */
+const OPTIONS_OF = {
+  sqlite: ['file', 'cacheMiB'],
+  postgres: ['connectionString', 'schema'],
+  memory: [],
+} as const satisfies Record<NonNullable<StacksConfig['backend']>, readonly (keyof StacksConfig)[]>
+
+/** An option of another backend means that the wrong backend is configured: the documents would be kept in the wrong place. */
+function checkOptionsOf(backend: keyof typeof OPTIONS_OF, config: StacksConfig): void {
+  for (const [owner, names] of Object.entries(OPTIONS_OF)) {
+    const strange = owner === backend ? undefined : names.find((name) => config[name] !== undefined)
+    if (strange === undefined) continue
+    const isGiven = config.backend === undefined ? 'the default' : 'given'
+    throw new OptionError(
+      `stacks.${strange}`,
+      `absent: it is an option of ${owner}, and the backend is ${backend} (${isGiven}). Set stacks.backend, or remove it`,
+      // An address may hold a password.
+      strange === 'connectionString' ? '(an address)' : config[strange],
+    )
+  }
 }
 
 export function backendOf(config: StacksConfig, clock: Clock): StacksBackend {

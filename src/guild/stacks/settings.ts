@@ -13,13 +13,21 @@ interface SettingsDoc {
 
 /**
  * Publishes what the processes of a guild have configured a plugin with, for processes that write to the store without loading its
- * plugins. The process that started last decides; nothing is written where nothing has changed.
+ * plugins. The process that started last decides, unless it leaves the decision to what is `known`; nothing is written where nothing has
+ * changed.
  */
-export async function publishSettings(stacks: StacksApi, ownerId: string, settings: object): Promise<void> {
+export async function publishSettings<T extends object>(
+  stacks: StacksApi,
+  ownerId: string,
+  settings: T,
+  leavesTo: (known: T) => boolean = () => false,
+): Promise<void> {
   const book = stacks.book<SettingsDoc>(ownerId, 'settings')
   const value: unknown = JSON.parse(JSON.stringify(settings))
   await stacks.transaction(async () => {
     const known = await book.get(ID)
+    // Written by this same call, of another process.
+    if (known !== null && leavesTo(known.value as T)) return
     if (!isDeepStrictEqual(known?.value, value)) await book.put({ id: ID, value })
   })
 }

@@ -1,6 +1,7 @@
 import { type GuildClient, type GuildClientOptions, guild, guildClient, type PluginSource } from 'millrace/guild'
 import type { ClerkApi } from 'millrace/guild/clerk'
 import type { StacksApi } from 'millrace/guild/stacks'
+import { FakeClock } from 'millrace/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { clerkGuild, type Ground, type GroundKind } from '../grounds.js'
 import { type SpiderGuild, type SpiderGuildOptions, spiderGuild } from '../spider/spider-guild.js'
@@ -99,6 +100,45 @@ export function describeGuildClient(kind: GroundKind): void {
       const order = await client.post({ type: 'order', title: 'an order', body: '' })
       await drain()
       expect((await client.show(order.id)).phase).toBe('completed')
+    })
+
+    it('is not told less by a process without Spider that starts on the store, such as a script', async () => {
+      const { client, ground, worker } = await scene(kind)
+      const { g } = await worker({
+        plugins: [orders],
+        spider: { rigTemplateMappings: { mandate: 'standard', order: 'standard' } },
+      })
+      await g.shutdown()
+      const script = await clerkGuild(ground)
+      await script.g.shutdown()
+      const order = await client.post({ type: 'order', title: 'an order', body: '' })
+      const next = await worker({
+        plugins: [orders],
+        spider: { rigTemplateMappings: { mandate: 'standard', order: 'standard' } },
+      })
+      await next.drain()
+      expect((await client.show(order.id)).phase).toBe('completed')
+    })
+
+    it('has its writs fulfilled while an older worker runs that has no template for their type', async () => {
+      const clock = new FakeClock()
+      const { client, worker } = await scene(kind, { clock })
+      const older = await worker({ clock, plugins: [orders] })
+      const newer = await worker({
+        clock,
+        plugins: [orders],
+        spider: { rigTemplateMappings: { mandate: 'standard', order: 'standard' } },
+      })
+      const later = await client.post({ type: 'order', title: 'later', body: '', runAt: clock.now() + 3_600_000 })
+      const order = await client.post({ type: 'order', title: 'an order', body: '' })
+      const byHand = await older.clerk.post({ type: 'order', title: 'posted by the older one', body: '' })
+      // The older one finds nothing that it could do with it.
+      expect(await older.drain()).toEqual([])
+      await clock.advance(60_000)
+      await newer.drain()
+      expect((await client.show(order.id)).phase).toBe('completed')
+      expect((await client.show(byHand.id)).phase).toBe('completed')
+      expect((await client.show(later.id)).phase).toBe('open')
     })
 
     it('leaves a writ whose type has no template to people, in no queue', async () => {

@@ -56,6 +56,12 @@ describe('the catalogue of engine designs', () => {
     )
   })
 
+  it('fails startup over a section of the configuration, of which it reads nothing', async () => {
+    await expect(createGuild({ config: { fabricator: { engines: {} } }, plugins: [FABRICATOR] })).rejects.toThrow(
+      '"engines" is not an option of guild.json.fabricator',
+    )
+  })
+
   it('fails startup over a retry policy that cannot be kept', async () => {
     const bad = catalogue(kit('one', { engines: { a: design('x', { retry: { maxAttempts: -1 } }) } }))
     await expect(bad).rejects.toThrow('one: engine design "x".retry.maxAttempts must be an integer >= 0, got -1')

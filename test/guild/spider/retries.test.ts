@@ -439,6 +439,18 @@ describe('a mapping in the configuration', () => {
       { rigTemplates: { standard: { engines: [{ id: 'a', designId: 'doen' }] } } },
       /unknown design "doen" \(did you mean "done"\?\)/,
     ],
+    [
+      { rigTemplates: { standard: { engines: [{ id: 'a', designID: 'done' } as never] } } },
+      /"a": designId must name an engine design, got undefined/,
+    ],
+    [
+      { rigTemplates: { standard: { engines: [{ id: 'a', designId: 'done', upstreem: [] } as never] } } },
+      /"a" has the unknown field "upstreem" \(did you mean "upstream"\?\)/,
+    ],
+    [
+      { rigTemplates: { standard: { engines: [{ id: 'a', designId: 'done' }], resolutionEngin: 'a' } as never } },
+      /the unknown field "resolutionEngin" \(did you mean "resolutionEngine"\?\)/,
+    ],
   ])('that names what is not there fails the start: %j', async (spider, message) => {
     const designs = { done: async () => ({ status: 'completed', yields: {} }) as const }
     await expect(open({ designs, spider })).rejects.toMatchObject({

@@ -126,6 +126,10 @@ describe('the next rig of a writ', () => {
     [{ backoff: { initialMs: 10, maxMs: 5 } }, 'clockworks-retry.backoff.maxMs'],
     [{ types: { order: { maxRig: 3 } } }, '"maxRig" is not an option of guild.json.clockworks-retry.types.order'],
     [{ types: [] }, 'clockworks-retry.types'],
+    [
+      { types: { mandat: { maxRigs: 3 } } },
+      'clockworks-retry.types: The writ type "mandat" is not registered (did you',
+    ],
   ])('a policy that cannot be kept fails the start: %j', async (retry, message) => {
     await expect(retrying(retry as ClockworksRetryConfig)).rejects.toThrow(message)
   })

@@ -66,6 +66,24 @@ describe('Stacks in a guild', () => {
     await expect(start(options('maybe' as 'allow'))).rejects.toThrow('stacks.differentWatchers')
   })
 
+  it.each([
+    [
+      { connectionString: 'postgres://localhost/shop' },
+      /connectionString must be absent.*postgres.*sqlite \(the default\)/,
+    ],
+    [
+      { backend: 'postgres', connectionString: 'postgres://localhost/shop', file: 'a.db' },
+      /stacks.file must be absent/,
+    ],
+    [{ backend: 'memory', file: 'a.db' }, /the backend is memory \(given\)/],
+  ] as const)(
+    'refuses what belongs to another backend, instead of keeping documents elsewhere: %j',
+    async (config, message) => {
+      await expect(start({ config: { plugins: ['stacks'], stacks: config } })).rejects.toThrow(message)
+      expect(existsSync(join(home, 'stacks.sqlite'))).toBe(false)
+    },
+  )
+
   it('has the id stacks and makes the books that plugins contribute', async () => {
     const g = await start({ config: inMemory, plugins: [stacks, shop()] })
     const orders = g.apparatus<StacksApi>('stacks').book('shop', 'orders')

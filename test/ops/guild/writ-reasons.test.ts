@@ -203,7 +203,7 @@ describe('other writs', () => {
   })
 
   it('name a few of many that they follow', () => {
-    const dispatch = { id: 'w-1', state: 'held', isOpen: true, at: '' } as const
+    const dispatch = { id: 'w-1', type: 'mandate', state: 'held', isOpen: true, at: '' } as const
     const others = new Map(Array.from({ length: 7 }, (_, n) => [`b-${n}`, writ({ id: `b-${n}`, title: `b${n}` })]))
     const [reason] = writReasons(facts({ dispatch, blockerIds: [...others.keys()], others }))
     expect(reason?.text).toContain('b-4 (open: b4) and 2 more, and gets a rig when they have ended.')
@@ -211,7 +211,7 @@ describe('other writs', () => {
 
   it('whose blockers have ended wait for a crawl to see it', () => {
     const ended = writ({ id: 'w-2', phase: 'completed', resolvedAt: earlier })
-    const dispatch = { id: 'w-1', state: 'held', isOpen: true, at: '' } as const
+    const dispatch = { id: 'w-1', type: 'mandate', state: 'held', isOpen: true, at: '' } as const
     const [reason] = writReasons(facts({ dispatch, blockerIds: ['w-2'], others: new Map([['w-2', ended]]) }))
     expect(reason).toMatchObject({ code: 'held', text: expect.stringContaining('no crawl has seen that yet') })
   })

@@ -83,6 +83,7 @@ export async function updateDispatch(context: DispatchContext, id: string, writ:
   const isOpen = mayHaveRig !== false
   // Its rig still has to be ended, whatever else of the writ changes.
   if (row?.state === 'cancelling') return
+  if (row !== null && writ !== null && row.type !== writ.type) await context.dispatch.patch(id, { type: writ.type })
   if (row?.state === 'active') {
     if (row.isOpen !== isOpen) await context.dispatch.patch(id, { isOpen })
     // It was opened again and waits for engines of its stuck rig, perhaps for long: a person who sticks it meanwhile means it.
@@ -130,7 +131,7 @@ export async function dropFlag(context: Pick<DispatchContext, 'clerk'>, writ: Wr
 }
 
 function inState(writ: WritDoc, state: DispatchRow['state'], isOpen: boolean): DispatchRow {
-  return { id: writ.id, state, isOpen, at: `${writ.createdAt} ${writ.id}` }
+  return { id: writ.id, type: writ.type, state, isOpen, at: `${writ.createdAt} ${writ.id}` }
 }
 
 /** Holds a writ until one of the others has ended. */

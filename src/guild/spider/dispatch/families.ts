@@ -44,7 +44,7 @@ export async function endWithRig(context: SpiderContext, writ: WritDoc, rig: Rig
   if (writ.phase === 'stuck') await context.clerk.transition(writ.id, 'open')
   if (!context.config.isStrict && (await context.clerk.hasOpenChildren(writ.id))) {
     const at = `${writ.createdAt} ${writ.id}`
-    await context.dispatch.put({ id: writ.id, state: 'children', isOpen: true, at, rigId: rig.id })
+    await context.dispatch.put({ id: writ.id, type: writ.type, state: 'children', isOpen: true, at, rigId: rig.id })
     return false
   }
   await context.clerk.transition(writ.id, 'completed', {

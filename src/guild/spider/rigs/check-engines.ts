@@ -1,3 +1,4 @@
+import { didYouMean } from '../../../core/text/did-you-mean.js'
 import type { RigTemplateEngine } from '../../fabricator/engine-design.js'
 import { compileGivens, compileWhen, enginesNamed } from './expression.js'
 
@@ -19,7 +20,10 @@ export function engineProblem(engines: readonly RigTemplateEngine[], rules: Engi
     upstreams.set(engine.id, engine.upstream ?? [])
   }
   for (const { id, designId } of engines) {
-    const problem = rules.designProblem(designId)
+    const problem =
+      typeof designId === 'string' && designId !== ''
+        ? rules.designProblem(designId)
+        : `designId must name an engine design, got ${JSON.stringify(designId)}`
     if (problem !== undefined) return `Engine "${id}": ${problem}`
   }
   for (const { id, upstream = [] } of engines) {
@@ -32,6 +36,24 @@ export function engineProblem(engines: readonly RigTemplateEngine[], rules: Engi
   for (const engine of engines) {
     const problem = expressionProblem(engine, upstreams)
     if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+const ENGINE_FIELDS: readonly string[] = [
+  'id',
+  'designId',
+  'upstream',
+  'givens',
+  'when',
+] satisfies readonly (keyof RigTemplateEngine)[]
+
+/** A field that Spider does not read, which is nearly always a slip of the keyboard. Undefined: there is none. */
+export function unknownField(engines: readonly RigTemplateEngine[]): string | undefined {
+  for (const engine of engines) {
+    const unknown = Object.keys(engine).find((field) => !ENGINE_FIELDS.includes(field))
+    if (unknown !== undefined)
+      return `Engine "${engine.id}" has the unknown field "${unknown}"${didYouMean(unknown, ENGINE_FIELDS)}`
   }
   return undefined
 }

@@ -148,6 +148,8 @@ export type QueueKind =
  */
 export interface DispatchRow {
   readonly id: string
+  /** The type of the writ. */
+  readonly type: string
   readonly state: 'ready' | 'delayed' | 'held' | 'active' | 'cancelling' | 'children' | 'stuck' | 'recheck'
   /** It is open, and its type is known to have a template. */
   readonly isOpen: boolean

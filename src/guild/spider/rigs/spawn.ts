@@ -7,6 +7,7 @@ import type { SpiderContext } from '../context.js'
 import { dropFlag, queuedAs, waitFor } from '../dispatch/dispatch-queue.js'
 import { completeWithRig } from '../dispatch/families.js'
 import { gateOf } from '../dispatch/link-gate.js'
+import { queueMissedWrits } from '../dispatch/open-writs.js'
 import type { SpiderWritStatus } from '../dispatch/writ-status.js'
 import { withCarriedOver } from './carry-over.js'
 import { type Refusal, refusalOf, refusedStatus } from './end-rig.js'
@@ -17,6 +18,7 @@ import { RigTransaction } from './rig-transaction.js'
 
 /** Gives the oldest writ that may have one a rig. Writs whose gate is shut on the way are held or stuck, which is no action. */
 export async function spawnNext(context: SpiderContext): Promise<CrawlResult | null> {
+  await queueMissedWrits(context)
   await releaseDelayed(context)
   for (;;) {
     if ((await context.slots.count()) >= context.config.maxConcurrentEngines) return null

@@ -5,7 +5,7 @@ import type { Guild } from '../../host/guild.js'
 import type { KitEntry } from '../../host/plugin.js'
 import type { ResolvedSpiderConfig } from '../config.js'
 import { SpiderConfigError } from '../errors.js'
-import { engineProblem } from './check-engines.js'
+import { engineProblem, unknownField } from './check-engines.js'
 
 /** What a rig is made from. */
 export interface RigTemplate {
@@ -56,7 +56,7 @@ export function readTemplates(sources: Sources): Templates {
     owners.has(designId) ? undefined : `unknown design "${designId}"${didYouMean(designId, [...owners.keys()])}`
   const templates = new Map<string, RigTemplateInfo>()
   for (const [name, template] of Object.entries(config.rigTemplates)) {
-    const problem = templateProblem(template, known)
+    const problem = templateProblem(template, known) ?? unknownIn(template)
     if (problem !== undefined)
       throw new SpiderConfigError(`The rig template "${name}" cannot be used. ${problem}.`, { name })
     templates.set(name, { name, pluginId: null, template })
@@ -116,6 +116,15 @@ function templateProblem(template: RigTemplate, designProblem: (id: string) => s
   if (resolutionEngine !== undefined && !engines.some(({ id }) => id === resolutionEngine))
     return `Its resolutionEngine "${resolutionEngine}" is none of its engines`
   return undefined
+}
+
+const TEMPLATE_FIELDS: readonly string[] = ['engines', 'resolutionEngine'] satisfies readonly (keyof RigTemplate)[]
+
+/** A kit may say more of its templates, for readers of its own; in the configuration nothing else reads them. */
+function unknownIn(template: RigTemplate): string | undefined {
+  const unknown = Object.keys(template).find((field) => !TEMPLATE_FIELDS.includes(field))
+  if (unknown !== undefined) return `It has the unknown field "${unknown}"${didYouMean(unknown, TEMPLATE_FIELDS)}`
+  return unknownField(template.engines)
 }
 
 function dependenciesOf(guild: Sources['guild'], pluginId: string): readonly string[] {
