@@ -428,6 +428,8 @@ export interface RigReport {
     readonly retries?: number
     /** It is not retried before this time. */
     readonly heldUntil?: string
+    /** It did not run in this rig: its yields, and its times, are those of this earlier one. */
+    readonly carriedFrom?: string
   }[]
   readonly createdAt: string
   readonly endedAt?: string

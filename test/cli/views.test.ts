@@ -73,7 +73,7 @@ describe('a writ and its rigs', () => {
     attempt: 1,
     createdAt: '2026-01-01T00:00:00.000Z',
     engines: [
-      { id: 'plan', designId: 'planner', status: 'completed', upstream: [] },
+      { id: 'plan', designId: 'planner', status: 'completed', upstream: [], carriedFrom: 'rig-0' },
       { id: 'bake', designId: 'baker', status: 'failed', upstream: ['plan'], error: 'the oven is cold \u001b[31m' },
     ],
   }
@@ -100,6 +100,7 @@ describe('a writ and its rigs', () => {
     expect(text).toContain('requeue: it may pass')
     expect(text).toContain('Its rig failed.\n→ Heat the oven.')
     expect(text).toMatch(/bake +baker +failed +plan +the oven is cold ␛\[31m/)
+    expect(text).toMatch(/plan +planner +completed +carried over from rig-0/)
     expect(text).toContain('… 30 lines in total; --json has them')
     expect(text).not.toContain('\u001b')
   })

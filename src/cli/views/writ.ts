@@ -32,7 +32,7 @@ const ENGINE_COLUMNS: readonly Column[] = [
   { title: 'retries', align: 'right', spare: 5 },
   { title: 'started', spare: 4 },
   { title: 'ended', spare: 1 },
-  { title: 'error or block', min: 30, wraps: true, spare: 6, below: '' },
+  { title: 'note', min: 30, wraps: true, spare: 6, below: '' },
 ]
 
 export function writCells(writ: WritSummary): Cell[] {
@@ -115,7 +115,9 @@ export function renderRig(rig: RigReport, { columns, paint }: View): string[] {
     engine.retries === undefined ? '' : String(engine.retries),
     isoText(engine.startedAt),
     isoText(engine.completedAt),
-    engine.error ?? engine.blockedBy ?? '',
+    engine.error ??
+      engine.blockedBy ??
+      (engine.carriedFrom === undefined ? '' : `carried over from ${engine.carriedFrom}`),
   ])
   return [...facts, '', ...renderTable(ENGINE_COLUMNS, rows, { columns, paint })]
 }

@@ -20,7 +20,10 @@ export interface RetryDescription {
 
 /** Clockworks-Retry works by itself; this only describes what it does. */
 export interface ClockworksRetryApi {
-  /** How many rigs a writ may have, where its type has no number of its own. */
+  /**
+   * How many rigs a writ may have, where its type has no number of its own: `maxRigs` of the configuration.
+   * @deprecated Read `maxRigsOf(type)`: elsewhere the word counts something else.
+   */
   readonly maxAttempts: number
   /** How many rigs a writ of this type may have. */
   maxRigsOf(type: string): number

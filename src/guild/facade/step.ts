@@ -26,7 +26,7 @@ export interface Step<Input = never, Output = unknown> {
  * @example
  * ```ts
  * const charge = defineStep('charge', async (order: { orderId: string }, ctx) => {
- *   const { id } = await bank.charge(order.orderId, { key: `${ctx.writId}/charge` })
+ *   const { id } = await bank.charge(order.orderId, { key: ctx.writKey() })
  *   return { paymentId: id }
  * })
  * ```

@@ -39,6 +39,7 @@ export function rigReport({ row, engines }: Rig): RigReport {
 
 function engineReport(engine: EngineRow): RigReport['engines'][number] {
   const { engineId, designId, status, upstream, startedAt, completedAt, error, block, attemptCount, holdUntil } = engine
+  const { carriedFrom } = engine
   return {
     id: engineId,
     designId,
@@ -52,5 +53,6 @@ function engineReport(engine: EngineRow): RigReport['engines'][number] {
       : { blockedBy: block.message === undefined ? block.type : `${block.type}: ${block.message}` }),
     ...(attemptCount === undefined ? {} : { retries: attemptCount }),
     ...(holdUntil === undefined ? {} : { heldUntil: holdUntil }),
+    ...(carriedFrom === undefined ? {} : { carriedFrom }),
   }
 }

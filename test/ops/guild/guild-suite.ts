@@ -206,6 +206,23 @@ export function describeGuildReads(kind: GroundKind): void {
       expect((await report(writ)).rigs).toHaveLength(3)
     })
 
+    it('says which engines of a rig did not run in it, because an earlier one had completed them', async () => {
+      const { post, drain, report } = await scene(kind, {
+        hasRetry: true,
+        designs: { charge: { carryOver: true, run: async () => ({ status: 'completed', yields: 1 }) }, thrower },
+        engines: [
+          { id: 'charge', designId: 'charge' },
+          { id: 'ship', designId: 'thrower', upstream: ['charge'] },
+        ],
+      })
+      const writ = await post()
+      await drain()
+      const [one, two] = (await report(writ)).rigs
+      expect(one?.engines[0]).not.toHaveProperty('carriedFrom')
+      expect(two?.engines).toMatchObject([{ id: 'charge', status: 'completed', carriedFrom: one?.id }, { id: 'ship' }])
+      expect(two?.engines[1]).not.toHaveProperty('carriedFrom')
+    })
+
     it('says that nothing retries in a guild without an observer, and that a failure is final', async () => {
       const { post, drain, report } = await scene(kind, { designs: { thrower } })
       const writ = await post()
