@@ -103,6 +103,14 @@ test.each([
   expect(error.message).toContain('npm install ' + driver)
   await backend.close()
 })
+
+test('millrace/source/redis looks for its driver as CommonJS does', async () => {
+  const { RedisStreamInlet } = require('millrace/source/redis')
+  const inlet = new RedisStreamInlet({ url: 'redis://127.0.0.1:1', stream: 's', group: 'g' })
+  const error = await inlet.subscribe().catch((error) => error)
+  expect(error).toMatchObject({ code: 'DRIVER_MISSING', cause: { code: 'MODULE_NOT_FOUND' } })
+  await inlet.close()
+})
 `
 
 let folder = ''

@@ -13,6 +13,14 @@ export interface RedisClientLike {
   readonly options?: object
   eval(source: string, keys: number, ...words: Word[]): Promise<unknown>
   evalsha(sha: string, keys: number, ...words: Word[]): Promise<unknown>
+  /** The same with replies as bytes. Streams need them, since a value may be no text. */
+  evalBuffer?(source: string, keys: number, ...words: Word[]): Promise<unknown>
+  evalshaBuffer?(sha: string, keys: number, ...words: Word[]): Promise<unknown>
+  /** Reading and writing streams without a script. */
+  xread?(...words: (string | number)[]): Promise<unknown>
+  xrangeBuffer?(key: string, from: string, to: string, count: 'COUNT', most: number): Promise<unknown>
+  xlen?(key: string): Promise<number>
+  xadd?(key: string, ...fields: (string | Buffer)[]): Promise<unknown>
   info(section: string): Promise<string>
   publish(channel: string, message: string): Promise<unknown>
   subscribe(...channels: string[]): Promise<unknown>

@@ -65,21 +65,30 @@ export class RedisConnection {
   }
 
   /** Runs a script on the keys under `prefix`. One that the server does not know is sent whole, once. */
-  async run(script: Script, prefix: string, words: readonly (string | number)[]): Promise<unknown> {
+  run(script: Script, prefix: string, words: readonly (string | number)[]): Promise<unknown> {
+    return this.#answered(script, prefix, words, CALL)
+  }
+
+  /** The same, with every text of the reply as bytes. */
+  runForBytes(script: Script, prefix: string, words: readonly (string | number)[]): Promise<unknown> {
+    return this.#answered(script, prefix, words, CALL_FOR_BYTES)
+  }
+
+  async #answered(script: Script, prefix: string, words: readonly (string | number)[], call: Call): Promise<unknown> {
     // The connection holds no program open, but a call that was begun is to be answered.
     const letGo = keepAlive()
     try {
-      return await this.#runInTime(script, prefix, words)
+      return await this.#runInTime(script, prefix, words, call)
     } finally {
       letGo()
     }
   }
 
-  async #runInTime(script: Script, prefix: string, words: readonly (string | number)[]): Promise<unknown> {
+  async #runInTime(script: Script, prefix: string, words: readonly (string | number)[], call: Call): Promise<unknown> {
     const giveUpAt = this.#clock.monotonic() + this.#options.commandTimeoutMs
     for (;;) {
       try {
-        return await this.#runOnce(script, prefix, words)
+        return await this.#runOnce(script, prefix, words, call)
       } catch (error) {
         // The line is being cut just now: nothing was sent, so it is as if there had been none.
         if (!(error instanceof RedisUnreachableError) || this.#clock.monotonic() >= giveUpAt) throw error
@@ -88,14 +97,14 @@ export class RedisConnection {
     }
   }
 
-  async #runOnce(script: Script, prefix: string, words: readonly (string | number)[]): Promise<unknown> {
+  async #runOnce(script: Script, prefix: string, words: readonly (string | number)[], call: Call): Promise<unknown> {
     const client = await this.ready()
     try {
       try {
-        return await this.within(script.name, client, client.evalsha(script.sha, 1, prefix, words))
+        return await this.within(script.name, client, call.bySha(client, script.sha, prefix, words))
       } catch (error) {
         if (!messageOf(error).startsWith('NOSCRIPT')) throw error
-        return await this.within(script.name, client, client.eval(script.source, 1, prefix, words))
+        return await this.within(script.name, client, call.whole(client, script.source, prefix, words))
       }
     } catch (error) {
       const message = messageOf(error)
@@ -228,6 +237,23 @@ export class RedisConnection {
       if (client.status === 'end' || client.status === 'wait') client.connect().catch(() => undefined)
     })
   }
+}
+
+/** The two ways to call a script. */
+interface Call {
+  bySha(client: RedisClientLike, sha: string, key: string, words: readonly (string | number)[]): Promise<unknown>
+  whole(client: RedisClientLike, source: string, key: string, words: readonly (string | number)[]): Promise<unknown>
+}
+
+const CALL: Call = {
+  bySha: (client, sha, key, words) => client.evalsha(sha, 1, key, words),
+  whole: (client, source, key, words) => client.eval(source, 1, key, words),
+}
+
+// Whoever calls it has checked that a client which was given has these.
+const CALL_FOR_BYTES: Call = {
+  bySha: (client, sha, key, words) => client.evalshaBuffer!(sha, 1, key, words),
+  whole: (client, source, key, words) => client.evalBuffer!(source, 1, key, words),
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '')

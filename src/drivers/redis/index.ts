@@ -1,3 +1,4 @@
+export { REDIS_ADDRESSES, redisAddressOption } from './address-option.js'
 export type { RedisAddress, RedisClientLike } from './client.js'
 export { RedisConnection } from './connection.js'
 export {

@@ -28,7 +28,7 @@ async function loadDriver() {
   } catch (error) {
     throw new MillraceError(
       'DRIVER_MISSING',
-      'The Redis backend needs the package ioredis, which could not be loaded. Install it: npm install ioredis',
+      'Redis needs the package ioredis, which could not be loaded. Install it: npm install ioredis',
       { cause: error },
     )
   }

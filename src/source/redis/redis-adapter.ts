@@ -1,0 +1,261 @@
+import { MillraceError } from '../../core/error.js'
+import { GroupCommit } from '../../core/group-commit.js'
+import type { ResultOf } from '../../core/stream/result.js'
+import { errorMessage, errorText } from '../../core/text/error-text.js'
+import type { Clock } from '../../core/time/clock.js'
+import type { MaybePromise, Ms } from '../../core/time/time.js'
+import type { RedisConnection } from '../../drivers/redis/index.js'
+import type { Applied, BrokerAdapter } from '../inlets/broker/broker-subscription.js'
+import { wordsToWrite } from '../inlets/broker/letter-words.js'
+import { type Claimed, type FieldNames, RedisMessage } from './redis-message.js'
+import { script } from './scripts.js'
+
+/** The stream could not be asked. It may be able to answer again soon. */
+export class RedisStreamError extends MillraceError {
+  /** Makes a hopper try again. */
+  readonly transient = true
+  constructor(stream: string, cause: unknown) {
+    super('STREAM_FETCH', `The stream "${stream}" could not be read: ${errorText(cause)}. It is read again.`, {
+      cause,
+      facts: { stream },
+    })
+  }
+}
+
+export interface RedisAdapterOptions {
+  readonly clock: Clock
+  readonly connection: RedisConnection
+  /** To wait on. Undefined: new messages are polled for. */
+  readonly line: RedisConnection | undefined
+  readonly origin: object
+  readonly stream: string
+  readonly group: string
+  readonly consumer: string
+  /** The id behind which a group begins that has to be made. */
+  readonly from: string
+  readonly leaseMs: Ms
+  readonly idlePollMs: Ms
+  /** `''`: none are kept. */
+  readonly letters: string
+  readonly names: FieldNames
+}
+
+/** One of the things that `apply.lua` does. `message` tells which start need not be written any more. */
+interface Operation {
+  readonly what: 'ack' | 'nak' | 'term' | 'extend' | 'start' | 'release'
+  readonly message: RedisMessage
+  readonly words: readonly [string | number, string | number, string]
+}
+
+/** Most messages that one claim takes, and most operations of one call: the server does nothing else meanwhile. */
+const MOST_PER_CALL = 500
+/** The first wait at an empty stream that cannot be waited on; each further one is twice as long. */
+const FIRST_POLL_MS: Ms = 10
+/** One wait on the server. Another follows. */
+const BLOCK_MS: Ms = 5_000
+
+/** A consumer of a group, as its subscription needs it. */
+export class RedisAdapter implements BrokerAdapter<RedisMessage> {
+  readonly #o: RedisAdapterOptions
+  readonly #operations: GroupCommit<Operation, unknown>
+  /** What this consumer was given last under each id, until it is settled. */
+  readonly #out = new Map<string, RedisMessage>()
+  /** Where the search for lapsed leases goes on; `''` between two searches. */
+  #cursor = ''
+  /** Monotonic time of the next search. */
+  #searchAt = -Infinity
+  #dueInMs: Ms = -1
+  #emptyPulls = 0
+  #lastId = '$'
+  #arrival: Promise<void> | undefined
+  #isClosed = false
+  #isEnded = false
+
+  constructor(options: RedisAdapterOptions) {
+    this.#o = options
+    this.#operations = new GroupCommit<Operation, unknown>({
+      maxBatch: MOST_PER_CALL,
+      maxUnsent: Infinity,
+      maxUnsentBytes: Infinity,
+      flush: (batch) => this.#send(batch),
+    })
+  }
+
+  // ── fetching ──
+
+  async pull(max: number): Promise<readonly RedisMessage[]> {
+    if (this.#isEnded) return []
+    const { clock, leaseMs, stream, names, origin } = this.#o
+    const now = clock.monotonic()
+    if (this.#cursor === '' && now >= this.#searchAt) {
+      this.#searchAt = now + leaseMs / 2
+      this.#cursor = '0-0'
+    }
+    const reply = await this.#claim(Math.min(max, MOST_PER_CALL))
+    const [cursor, dueInMs, lastId, taken] = reply as [Buffer, number, Buffer, [Buffer, number, Buffer, Buffer[]][]]
+    this.#cursor = cursor.toString()
+    this.#dueInMs = dueInMs
+    this.#emptyPulls = taken.length === 0 ? this.#emptyPulls + 1 : 0
+    if (lastId.length > 0) this.#lastId = lastId.toString()
+    return taken.map(([id, starts, note, words]) => {
+      const claimed: Claimed = { id: id.toString(), starts, note: note.toString(), words }
+      const message = new RedisMessage(origin, stream, claimed, names)
+      const earlier = this.#out.get(claimed.id)
+      // Its lease has lapsed, and this consumer is who got it again.
+      if (earlier !== undefined && earlier.state !== 'settled') earlier.state = 'lost'
+      this.#out.set(claimed.id, message)
+      return message
+    })
+  }
+
+  async #claim(max: number): Promise<unknown> {
+    const { connection, stream, group, consumer, leaseMs, from } = this.#o
+    const claim = () => connection.runForBytes(script('claim'), stream, [group, consumer, leaseMs, max, this.#cursor])
+    try {
+      try {
+        return await claim()
+      } catch (error) {
+        if (!isNoGroup(error)) throw error
+        // The server lost it, or somebody removed it.
+        await connection.run(script('open'), stream, [group, consumer, from])
+        return await claim()
+      }
+    } catch (error) {
+      throw new RedisStreamError(stream, error)
+    }
+  }
+
+  idleMs(): Ms {
+    const { clock, idlePollMs, line } = this.#o
+    const untilSearch = this.#cursor === '' ? this.#searchAt - clock.monotonic() : 0
+    const poll = line === undefined ? FIRST_POLL_MS * 2 ** Math.min(20, this.#emptyPulls) : idlePollMs
+    const due = this.#dueInMs < 0 ? Infinity : this.#dueInMs
+    return Math.max(0, Math.min(poll, idlePollMs, due, untilSearch))
+  }
+
+  /** One wait at a time; while it lasts, nothing has come behind the last id. It takes nothing: that is what the claim does. */
+  arrival(): Promise<void> | undefined {
+    const { line, clock, idlePollMs } = this.#o
+    if (line === undefined || this.#isClosed) return undefined
+    this.#arrival ??= this.#wait(line)
+      .catch(() => clock.sleep(idlePollMs))
+      .finally(() => {
+        this.#arrival = undefined
+      })
+    return this.#arrival
+  }
+
+  async #wait(line: RedisConnection): Promise<void> {
+    const lastId = this.#lastId
+    const client = await line.ready()
+    for (;;) {
+      if (this.#isClosed) return
+      const found = await client.xread?.('COUNT', 1, 'BLOCK', BLOCK_MS, 'STREAMS', this.#o.stream, lastId)
+      if (found !== null) return
+    }
+  }
+
+  // ── settling ──
+
+  ack(message: RedisMessage): Promise<Applied> {
+    return this.#settle({ what: 'ack', message, words: [noteOf(message), '', ''] })
+  }
+
+  nak(message: RedisMessage, { requeueMs, note }: ResultOf<'nak'>): Promise<Applied> {
+    return this.#settle({ what: 'nak', message, words: [Math.ceil(requeueMs), message.deliveryCount, note ?? ''] })
+  }
+
+  term(message: RedisMessage, result: ResultOf<'term'>): Promise<Applied> {
+    const { letters, group } = this.#o
+    const written = letters === '' ? undefined : wordsToWrite(message, result, group)
+    const added = written === undefined ? '' : JSON.stringify(written.flat())
+    return this.#settle({
+      what: 'term',
+      message,
+      words: [written === undefined ? '' : letters, added, noteOf(message)],
+    })
+  }
+
+  async extend(messages: readonly RedisMessage[]): Promise<readonly boolean[]> {
+    const replies = await this.#operations.addMany(
+      messages.map((message) => ({ what: 'extend', message, words: ['', '', ''] }) as const),
+    )
+    return replies.map((reply) => reply === 1)
+  }
+
+  async release(messages: readonly RedisMessage[]): Promise<void> {
+    await this.#operations.addMany(
+      messages.map((message) => ({ what: 'release', message, words: ['', '', ''] }) as const),
+    )
+    for (const message of messages) this.#forget(message)
+  }
+
+  /**
+   * Starts of one turn travel in one call. A first delivery begins while its start is being written; a later one may be what
+   * ended its process, so it waits until it counts.
+   */
+  start(messages: readonly RedisMessage[]): MaybePromise<readonly boolean[]> {
+    const counted = this.#operations
+      .addMany(messages.map((message) => ({ what: 'start', message, words: [message.deliveryCount, '', ''] }) as const))
+      .then((replies) => replies.map((reply) => reply === 1))
+    if (messages.some(({ deliveryCount }) => deliveryCount > 1)) return counted
+    // A nak says it again, and a lapse without it is what is not counted.
+    counted.catch(() => undefined)
+    return messages.map(({ state }) => state !== 'lost')
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#o.line?.close()
+  }
+
+  /** The inlet is closing: nothing more is fetched. Resolves when everything that was to be written has been. */
+  end(): Promise<void> {
+    this.#isEnded = true
+    return this.#operations.idle()
+  }
+
+  async #settle(operation: Operation): Promise<Applied> {
+    const reply = await this.#operations.add(operation)
+    if (reply !== 1 && reply !== 0 && reply !== 2) throw new RedisStreamLetterError(this.#o.letters, String(reply))
+    this.#forget(operation.message)
+    return reply === 1 ? 'applied' : reply === 0 ? 'lost' : 'gone'
+  }
+
+  #forget(message: RedisMessage): void {
+    if (this.#out.get(message.id) === message) this.#out.delete(message.id)
+  }
+
+  async #send(batch: readonly Operation[]): Promise<readonly unknown[]> {
+    const { connection, stream, group, consumer } = this.#o
+    // What has ended by now needs no start.
+    const sent = batch.filter(({ what, message }) => what !== 'start' || message.state === 'out')
+    const words = sent.flatMap(({ what, message, words }) => [what, message.id, ...words])
+    let replies: readonly unknown[] = []
+    try {
+      if (sent.length > 0)
+        replies = (await connection.run(script('apply'), stream, [group, consumer, ...words])) as readonly unknown[]
+    } catch (error) {
+      // Without the group nothing is held by anybody. The next pull makes it anew.
+      if (!isNoGroup(error)) throw error
+      replies = sent.map(() => 0)
+    }
+    const replyTo = new Map(sent.map((operation, i) => [operation, replies[i]]))
+    return batch.map((operation) => replyTo.get(operation) ?? (operation.message.state === 'lost' ? 0 : 1))
+  }
+}
+
+/** A dead letter could not be written, so its message is not settled. */
+export class RedisStreamLetterError extends MillraceError {
+  constructor(letters: string, why: string) {
+    super(
+      'LETTER_NOT_WRITTEN',
+      `The dead letter could not be added to "${letters}": ${why}. Its message is not settled; it is tried again.`,
+      { facts: { letters } },
+    )
+  }
+}
+
+const noteOf = (message: RedisMessage): string => (message.note === undefined ? '' : '1')
+
+const isNoGroup = (error: unknown): boolean => errorMessage(error).includes('NOGROUP')

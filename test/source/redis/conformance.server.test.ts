@@ -1,0 +1,34 @@
+import { Redis } from 'ioredis'
+import { afterAll, describe, it } from 'vitest'
+import { RedisStreamInlet, streamFields } from '../../../src/source/redis/index.js'
+import { describeInlet } from '../../../src/testing/inlet-conformance.js'
+import { startRedis } from '../../servers/index.js'
+
+const server = await startRedis()
+const producer = new Redis(server.url)
+afterAll(async () => {
+  producer.disconnect()
+  await server.stop()
+})
+
+let opened = 0
+
+describeInlet({
+  name: 'Redis Streams',
+  test: { describe, it },
+  // Leases and delays live by the server's time.
+  realTime: true,
+  quietMs: 30,
+  open: ({ leaseMs }) => {
+    opened += 1
+    const stream = `clause ${opened}`
+    return {
+      inlet: new RedisStreamInlet({ url: server.url, stream, group: 'suite', leaseMs, idlePollMs: 200 }),
+      config: { topics: [stream] },
+      publish: async (...values) => {
+        for (const value of values) await producer.xadd(stream, '*', ...streamFields(value))
+      },
+    }
+  },
+  without: ['consumerGroups', 'orderedDelivery', 'partitionOrdered', 'pausable', 'transactional'],
+})
