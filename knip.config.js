@@ -9,6 +9,7 @@ export default {
     'src/cli/main.ts!',
     'scripts/*.mjs',
     'bench/*.bench.ts',
+    'bench/lib/contender-process.mjs',
     'examples/*.ts',
     'examples/service/{web,worker}.ts',
     'examples/fulfilment/{worker,web}.ts',
@@ -22,7 +23,7 @@ export default {
     'test/chaos/{worker,producer,waiter,locker}.mjs',
     'test/guild/spider/processes/*.mjs',
   ],
-  project: ['src/**/*.{ts,tsx}!', 'scripts/**/*.mjs', 'test/**/*.ts', 'bench/**/*.ts', 'examples/**/*.ts'],
+  project: ['src/**/*.{ts,tsx}!', 'scripts/**/*.mjs', 'test/**/*.ts', 'bench/**/*.{ts,mjs}', 'examples/**/*.ts'],
   // Programs of the system; those of npm packages must be listed in package.json.
   ignoreBinaries: ['apt-get', 'mount', 'umount'],
   // Called by its path in test/package, since it has no API of its own.

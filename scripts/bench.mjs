@@ -1,4 +1,5 @@
-// `npm run bench -- <name>`: builds, and runs bench/<name>.bench.ts. Without a name it lists them.
+// `npm run bench`: builds, and runs the comparison with the peers; `npm run bench -- <name>` runs bench/<name>.bench.ts, `--list` lists
+// them. All further arguments are the bench's.
 import { existsSync, readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,21 +10,30 @@ import { root } from './lib/root.mjs'
 import { typescriptProgram } from './lib/run-typescript.mjs'
 
 const SUFFIX = '.bench.ts'
+/** Runs when no bench is named: its arguments are the backends to compare on, and options. */
+const COMPARISON = 'compare'
+const BACKENDS = ['memory', 'sqlite', 'redis', 'postgres']
+/** Those that run the peers, which are installed for them. */
+const WITH_PEERS = [COMPARISON, 'growth']
 
 await command(async () => {
-  const [name, ...args] = process.argv.slice(2)
+  const args = process.argv.slice(2)
   const names = benches()
-  if (name === undefined) {
+  if (args[0] === '--list') {
     console.log(listing(names))
     return 0
   }
+  const isNamed = args[0] !== undefined && !args[0].startsWith('-') && !BACKENDS.includes(args[0])
+  const name = (isNamed && args.shift()) || COMPARISON
   ensurePackages()
   if (!names.includes(name)) {
-    const meant = await closest(name, names)
+    const meant = await closest(name, [...names, ...BACKENDS])
     console.error(`There is no bench "${name}".${meant === undefined ? '' : ` Did you mean "${meant}"?`}`)
     console.error(listing(names))
     return 1
   }
+  // Their native parts are optional, and nothing that they would run on being installed is needed.
+  if (WITH_PEERS.includes(name)) ensurePackages(join(root, 'bench', 'peers'), ['--ignore-scripts'])
   ensureBuilt()
   // Servers that tests start keep their data in memory; there a flush costs nothing.
   process.env.MILLRACE_SERVER_DATA ??= tmpdir()
@@ -54,6 +64,9 @@ async function closest(name, names) {
 
 /** @param {readonly string[]} names */
 function listing(names) {
-  if (names.length === 0) return 'There are no benches yet: a file bench/<question>.bench.ts is one.'
-  return ['npm run bench -- <name>, where <name> is one of:', ...names.map((name) => `  ${name}`)].join('\n')
+  return [
+    `npm run bench -- [${BACKENDS.join('] [')}] [--quick] compares with the peers.`,
+    'npm run bench -- <name>, where <name> is one of:',
+    ...names.map((name) => `  ${name}`),
+  ].join('\n')
 }

@@ -1,3 +1,6 @@
+/** The lock files of the repository: ours, and that of what the benches compare with. */
+export const lockFiles = Object.freeze(['package-lock.json', 'bench/peers/package-lock.json'])
+
 /**
  * @typedef {object} LockedPackage
  * @property {string} [version]

@@ -18,15 +18,19 @@ const builtFor = () => `${process.platform}-${process.arch} modules-${process.ve
  * Installs the packages of the lock file, unless exactly those are there already. Needs nothing but Node and npm, so it
  * is the first thing that every command does on a fresh clone.
  * @param {string} [folder]
+ * @param {readonly string[]} [args] further arguments for npm
  */
-export function ensurePackages(folder = root) {
+export function ensurePackages(folder = root, args = []) {
   assertNodeVersion(process.versions.node)
   const reason = whyInstall(folder)
   const stamp = join(folder, 'node_modules', '.millrace-built-for')
   if (reason !== undefined) {
     console.log(`Installing packages: ${reason} …`)
     // Tests need the development packages, whatever NODE_ENV says here.
-    const { status, error } = npm(['ci', '--include=dev', '--no-audit', '--no-fund'], { cwd: folder, stdio: 'inherit' })
+    const { status, error } = npm(['ci', '--include=dev', '--no-audit', '--no-fund', ...args], {
+      cwd: folder,
+      stdio: 'inherit',
+    })
     if (status !== 0) {
       throw new SetupError(
         `npm ci failed${error ? `: ${error.message}` : ''}. Its output is above. If it stopped at better-sqlite3: where npm ` +

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { missingBuilds } from '../../scripts/lib/lock-file.mjs'
+import { lockFiles, missingBuilds } from '../../scripts/lib/lock-file.mjs'
 import { root } from '../../scripts/lib/root.mjs'
 
 describe('a build for another platform that the lock file leaves out', () => {
@@ -63,8 +63,8 @@ describe('a build for another platform that the lock file leaves out', () => {
   })
 })
 
-describe('package-lock.json', () => {
-  const text = readFileSync(join(root, 'package-lock.json'), 'utf8')
+describe.each(lockFiles)('%s', (file) => {
+  const text = readFileSync(join(root, file), 'utf8')
   const { packages } = JSON.parse(text) as { packages: Parameters<typeof missingBuilds>[0] }
 
   it('lists every build for every platform; if not, run node scripts/complete-lock.mjs', () => {
