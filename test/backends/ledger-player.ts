@@ -52,6 +52,7 @@ class Player {
   #made = 0
   readonly #real: Ledger
   readonly #model: LedgerModel
+  readonly #fences = new Map<string, number>()
   readonly #held: Pair[] = []
   readonly #settled: Both[] = []
   readonly #ids = Array.from({ length: 12 }, (_, i) => `i${i}`)
@@ -154,6 +155,7 @@ class Player {
     const real = await this.#real.claim(ask)
     const model = this.#model.claim(ask)
     agree(real.items.map(comparable), model.items.map(comparable))
+    for (const [i, { lease }] of real.items.entries()) this.#checkFence(lease, model.items[i]!.lease)
     agree(real.crashed?.toSorted(), model.crashed?.toSorted())
     expect(real.now).toBe(model.now)
     // `more` may be wrong only where a claim took all it asked for, and found nothing left.
@@ -164,6 +166,12 @@ class Player {
     if (model.more || isFull !== true) agree({ more: real.more }, { more: model.more })
     if (this.#paused.size === 0 && model.nextDueAt !== undefined) expect(real.nextDueAt).toBe(model.nextDueAt)
     for (const [i, claimed] of real.items.entries()) this.#held.push({ real: claimed, model: model.items[i]! })
+  }
+
+  /** It rises with every lease of an item, not always by one. A new item begins anew. */
+  #checkFence(real: Lease, model: Lease): void {
+    if (model.fence > 1) expect(real.fence).toBeGreaterThan(this.#fences.get(real.id) ?? 1)
+    this.#fences.set(real.id, real.fence)
   }
 
   async #commit(deeds: readonly Deed[]): Promise<void> {
@@ -553,10 +561,10 @@ function agree<T>(actual: T, expected: T): void {
 
 const same = (settlement: Settlement): Both => ({ real: settlement, model: settlement })
 
-/** What a claim returns, without the token. */
+/** What a claim returns, without the token and the fence. */
 const comparable = ({ lease, envelope, lapses, crashes, deliveries, gate }: ClaimedItem) => {
-  const { id, queue, fence, until } = lease
-  return { lease: { id, queue, fence, until }, envelope, lapses, crashes, deliveries, gate }
+  const { id, queue, until } = lease
+  return { lease: { id, queue, until }, envelope, lapses, crashes, deliveries, gate }
 }
 
 /** Which settlement of a batch closed a group is the ledger's own affair, as long as one did. */

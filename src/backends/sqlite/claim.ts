@@ -1,3 +1,4 @@
+import { Heap } from '../../core/collections/heap.js'
 import type { At, Ms } from '../../core/time/time.js'
 import { readEnvelope } from '../../ports/envelope.js'
 import type { ClaimedItem, Envelope } from '../../ports/item.js'
@@ -15,19 +16,22 @@ import type { CommitContext } from './item-effects.js'
 import { HAS_TAGS } from './item-flags.js'
 import type { Leases } from './lease.js'
 import { holdKey, type Paused, pausedNow } from './pauses.js'
-import type { ReadyRow, Statements } from './sql.js'
+import { holdItems, listOf } from './places.js'
+import type { ReadyKey, ReadyRow, Statements } from './sql.js'
 import { moveTags, promote } from './tags.js'
 
 /** How many lapsed leases and due items one claim brings back: bounded, so that a claim after a long sleep is not slow. */
 const STEP = 1_000
+/** How many leases, each with many items, it looks at for that. */
+const LEASES_STEP = 100
+/** How many rows of a type are read at a time while several types are merged. */
+const KEYS_STEP = 64
 /** One claim holds at most this many items of paused types. */
 const MAX_HELD = 1_024
 
 interface Round {
   readonly sql: Statements
   readonly ask: ClaimRequest
-  /** The tokens of this claim begin with it; each ends with the number of its item. */
-  readonly token: string
   readonly now: At
   readonly leases: Leases
   /** The time of leases. */
@@ -40,7 +44,9 @@ interface Round {
   readonly crashed: string[]
 }
 
-/** Leases what is ready, inside the caller's write transaction. */
+const NONE: readonly never[] = []
+
+/** Leases what is ready, inside the caller's write transaction. The tokens begin with `token`, and end with the number of the item. */
 export function claimReady(
   sql: Statements,
   ask: ClaimRequest,
@@ -53,15 +59,15 @@ export function claimReady(
   const rooms = new RoomsLeft(ask.rooms)
   const leaseNow = leases.now(sql)
   const found = { items: [], unreadable: [], crashed: [] }
-  const round: Round = { sql, ask, token, now, leases, leaseNow, rooms, notifications, paused, ...found }
+  const round: Round = { sql, ask, now, leases, leaseNow, rooms, notifications, paused, ...found }
   let more = false
   let nextDueAt: At | undefined
-  for (const { queue, max } of ask.queues) {
+  for (const [i, { queue, max }] of ask.queues.entries()) {
     adoptBodies(round, queue)
     reclaim(round, queue)
     promote(sql, queue, now, STEP)
     if (!paused.queues.has(queue)) {
-      claimFrom(round, queue, max)
+      claimFrom(round, queue, max, i === 0 ? token : `${token}${i}.`)
       more ||= max > 0 && hasMore(round, queue)
     }
     const due = sql.nextDue.get(queue, now)?.[0]
@@ -79,11 +85,22 @@ export function claimReady(
 
 /** Leases that have run out end; what its last heartbeat said to be running has crashed. */
 function reclaim({ sql, leaseNow, crashed }: Round, queue: string): void {
-  const lapsed = sql.lapsed.all(queue, leaseNow, STEP)
-  if (lapsed.length === 0) return
+  const leases = sql.lapsedLeases.all(queue, leaseNow, LEASES_STEP).map(([no]) => no)
+  if (leases.length === 0) return
+  const lapsed = sql.lapsed.all(listOf(leases), leaseNow, STEP)
   for (const [, , type, wasRunning] of lapsed) if (wasRunning === 1) crashed.push(type)
-  sql.reclaim.run(queue, leaseNow, STEP)
+  const seqs = listOf(lapsed.map(([seq]) => seq))
+  sql.reclaim.run(seqs)
+  sql.dropAllHeld.run(seqs)
+  sql.addReady.run(seqs)
   moveTags(sql, lapsed, WAITING)
+  // Heartbeats leave the row of the lease alone: what is still held says until when.
+  const open = new Map(sql.openOfLeases.all(listOf(leases)).map(([no, ...of]) => [no, of]))
+  for (const no of leases) {
+    const [until, count] = open.get(no) ?? []
+    if (until === undefined || count === undefined) sql.dropLease.run(no)
+    else sql.setLease.run(until, count, no)
+  }
 }
 
 /** The same claim would find work again. Of what has only fallen due, or came as a body, the type is not asked: a claim sees to that. */
@@ -91,101 +108,133 @@ function hasMore({ sql, now, ask }: Round, queue: string): boolean {
   const types = typesWithRoom(ask.rooms)
   if (types !== undefined && sql.anyExpired.get(queue, now)?.[0] === 1) return true
   if (types?.size === 0) return false
-  const head = types && sql.headType.get(queue)?.[0]
-  // Without rooms, and where nothing waits, the types make no difference.
-  if (types === undefined || head === undefined) return sql.anyReady.get(queue, queue, now, queue)?.[0] === 1
-  return types.has(head) || sql.anyReadyOf.get(queue, listOf(types), queue, now, queue)?.[0] === 1
+  const isReady =
+    types === undefined
+      ? sql.anyReady.get(queue)?.[0] === 1
+      : sql.readyTypes.all(queue, queue).some(([type]) => types.has(type))
+  return isReady || sql.anyToCome.get(queue, now, queue)?.[0] === 1
 }
 
-/** A set of types as a statement takes it. */
-const listOf = (types: ReadonlySet<string>): string => JSON.stringify([...types])
+/** In the order of the queue: the first of each type that there is room for, once those of paused types are held back. */
+function claimFrom(round: Round, queue: string, max: number, token: string): void {
+  const { sql, rooms, paused } = round
+  const expired = claimExpired(round, queue, expiredShare(max))
+  const left = max - expired.length
+  const types: string[] = []
+  if (left > 0 && !rooms.areFull)
+    for (const [type] of sql.readyTypes.all(queue, queue))
+      if (rooms.types?.has(type) === false) continue
+      else if (paused.types.has(type)) holdBack(sql, queue, type)
+      else types.push(type)
+  const rows =
+    types.length === 1
+      ? firstOf(round, queue, types[0]!, Math.min(left, rooms.total))
+      : firstOfAll(round, queue, types, Math.min(left, rooms.total))
+  leaseRows(round, queue, [...expired, ...rows], token)
+}
 
-function claimFrom(round: Round, queue: string, max: number): void {
-  const { rooms } = round
-  for (let left = max - claimExpired(round, queue, expiredShare(max)); left > 0; ) {
-    const wanted = Math.min(left, rooms.total)
-    const rows = readyRows(round, queue, wanted)
-    const taken = rows.filter((row) => rooms.take(row[2]))
-    leaseRows(round, queue, taken)
-    // A room that became full on the way made others stay behind: the next query leaves its types out.
-    if (rows.length < wanted || taken.length === rows.length) return
-    left -= taken.length
+/** Of one type, which needs no look at the others. */
+function firstOf({ sql, rooms }: Round, queue: string, type: string, wanted: number): readonly ReadyRow[] {
+  const rows = sql.ready.all(queue, type, wanted)
+  const full = rows.findIndex(() => !rooms.take(type))
+  if (full >= 0) rows.length = full
+  const last = rows.at(-1)
+  if (last !== undefined) sql.takeReady.run(queue, type, -last[4], last[17], last[0])
+  return rows
+}
+
+/** Of several types: their rows are read in the order of each, some at a time, and merged. */
+function firstOfAll({ sql, rooms }: Round, queue: string, types: readonly string[], wanted: number): ReadyRow[] {
+  const fronts = new Heap<Front>((a, b) => isBefore(a.keys[a.at]!, b.keys[b.at]!))
+  const read = (type: string, [rank, dueAt, seq]: ReadyKey): void => {
+    const keys = sql.readyKeys.all(queue, type, rank, dueAt, seq, KEYS_STEP)
+    if (keys.length > 0) fronts.push({ type, keys, at: 0 })
   }
-}
-
-/** An expired item needs no room: its claimer only ends it. Yields how many were taken. */
-function claimExpired(round: Round, queue: string, share: number): number {
-  const { sql, rooms, paused, now } = round
-  if (rooms.types === undefined || share <= 0) return 0
-  const rows = withoutPaused(sql, paused, (limit) => sql.expired.all(queue, now, limit), share)
-  leaseRows(round, queue, rows)
-  return rows.length
-}
-
-function leaseRows({ sql, ask, token, now, leaseNow, items }: Round, queue: string, rows: readonly ReadyRow[]): void {
-  if (rows.length === 0) return
-  const seqs = JSON.stringify(rows.map(([seq]) => seq))
-  sql.lease.run(token, leaseNow + ask.leaseMs, ask.worker, now, seqs)
-  for (const row of rows) {
-    items.push(claimed(row, queue, token, now + ask.leaseMs))
-    if (row[16] & HAS_TAGS) sql.stateTags.run(ACTIVE, row[0])
+  for (const type of types) read(type, BEFORE_ALL)
+  const taken: number[] = []
+  const lastOf = new Map<string, ReadyKey>()
+  while (taken.length < wanted) {
+    const front = fronts.pop()
+    if (front === undefined) break
+    const { type, keys, at } = front
+    // A room that is full stays full: its types are passed over from here on.
+    if (!rooms.take(type)) continue
+    const key = keys[at]!
+    taken.push(key[2])
+    lastOf.set(type, key)
+    if (at + 1 < keys.length) fronts.push({ type, keys, at: at + 1 })
+    else if (keys.length === KEYS_STEP) read(type, key)
   }
+  for (const [type, key] of lastOf) sql.takeReady.run(queue, type, ...key)
+  const bySeq = new Map(taken.length === 0 ? [] : sql.readyRows.all(listOf(taken)).map((row) => [row[0], row]))
+  return taken.map((seq) => bySeq.get(seq)!)
 }
 
-/** The first items of the queue that there is room for, once those of paused types before them are held. */
-function readyRows({ sql, rooms, paused }: Round, queue: string, max: number): ReadyRow[] {
-  if (rooms.areFull) return []
-  const { types } = rooms
-  const find = (limit: number) =>
-    types === undefined ? sql.ready.all(queue, limit) : readyOf(sql, queue, types, limit)
-  return withoutPaused(sql, paused, find, max)
+/** What is left of the rows of one type that have been read. */
+interface Front {
+  readonly type: string
+  readonly keys: readonly ReadyKey[]
+  readonly at: number
 }
 
-/** What is found once the items of paused types are held; nothing where those are too many for one claim. */
-function withoutPaused(sql: Statements, paused: Paused, find: (limit: number) => ReadyRow[], max: number): ReadyRow[] {
+const BEFORE_ALL: ReadyKey = [Number.NEGATIVE_INFINITY, 0, 0]
+
+const isBefore = (a: ReadyKey, b: ReadyKey): boolean => (a[0] - b[0] || a[1] - b[1] || a[2] - b[2]) < 0
+
+/** An expired item needs no room: its claimer only ends it. */
+function claimExpired({ sql, rooms, paused, now }: Round, queue: string, share: number): readonly ReadyRow[] {
+  if (rooms.types === undefined || share <= 0) return NONE
   for (let count = 0; ; ) {
-    const rows = find(max)
-    if (paused.types.size === 0) return rows
+    const rows = sql.expired.all(queue, now, share)
     const held = rows.filter((row) => paused.types.has(row[2]))
-    if (held.length === 0) return rows
-    for (const row of held) {
-      sql.holdPaused.run(holdKey('type', row[2]), row[0])
-      if (row[16] & HAS_TAGS) sql.stateTags.run(BLOCKED, row[0])
+    if (held.length === 0) {
+      for (const [seq] of rows) sql.dropReady.run(seq)
+      return rows
     }
+    for (const type of new Set(held.map((row) => row[2]))) holdBack(sql, queue, type)
     count += held.length
-    if (count >= MAX_HELD) return []
+    if (count >= MAX_HELD) return NONE
   }
 }
 
-/**
- * The walk passes over what there is no room for, however much that is. So it is only begun where an index knows that something
- * can be found, and where the first of the queue are not all of these types, as they most often are.
- */
-function readyOf(sql: Statements, queue: string, types: ReadonlySet<string>, max: number): ReadyRow[] {
-  const head = sql.headType.get(queue)?.[0]
-  if (head === undefined) return []
-  const hasRoomForHead = types.has(head)
-  if (hasRoomForHead) {
-    const rows = sql.ready.all(queue, max)
-    if (rows.every((row) => types.has(row[2]))) return rows
-  }
-  const list = listOf(types)
-  if (!hasRoomForHead && sql.anyWaitingOf.get(queue, list)?.[0] !== 1) return []
-  return sql.readyOf.all(queue, list, max)
+/** The first items of a paused type go out of the way, so many at a time. */
+function holdBack(sql: Statements, queue: string, type: string): void {
+  const rows = sql.ready.all(queue, type, MAX_HELD)
+  const last = rows.at(-1)
+  if (last === undefined) return
+  sql.takeReady.run(queue, type, -last[4], last[17], last[0])
+  sql.holdPaused.run(holdKey('type', type), listOf(rows.map(([seq]) => seq)))
+  for (const row of rows) if (row[15] & HAS_TAGS) sql.stateTags.run(BLOCKED, row[0])
 }
 
-/** The row was read before it was leased: the lease adds one to fence and deliveries. */
-function claimed(row: ReadyRow, queue: string, token: string, until: At): ClaimedItem {
-  const [seq, id, type, groupId, priority, attempt, queueAt, startAt, input, rest, waiter, fence, lapses, crashes] = row
-  const named: Envelope = { id, type, groupId, input, queueAt, startAt, attempt, priority }
+function leaseRows(
+  { sql, ask, now, leaseNow, items }: Round,
+  queue: string,
+  rows: readonly ReadyRow[],
+  token: string,
+): void {
+  if (rows.length === 0) return
+  const { leaseMs, worker } = ask
+  const seqs = rows.map(([seq]) => seq)
+  const no = holdItems(sql, seqs, { token, queue, until: leaseNow + leaseMs, worker }, now)
+  for (const row of rows) {
+    items.push(claimed(row, queue, token, no, now + leaseMs))
+    if (row[15] & HAS_TAGS) sql.stateTags.run(ACTIVE, row[0])
+  }
+}
+
+/** The row counts the deliveries that were put back; this one comes on top. */
+function claimed(row: ReadyRow, queue: string, token: string, fence: number, until: At): ClaimedItem {
+  const [seq, id, type, group, priority, attempt, queueAt, startAt, input, rest, waiter, lapses, crashes, put] = row
+  const named: Envelope = { id, type, groupId: group ?? id, input, queueAt, startAt, attempt, priority }
   const item = {
-    lease: { id, queue, token: `${token}${seq}`, fence: fence + 1, until },
+    lease: { id, queue, token: `${token}${seq}`, fence, until },
     envelope: waiter === null && rest === null ? named : withRest(named, waiter, rest),
     lapses,
     crashes,
-    deliveries: row[14] + 1,
+    deliveries: put + 1,
   }
-  const [met, cancelled] = [row[15], row[17]]
+  const [met, cancelled] = [row[14], row[16]]
   if (met === null && cancelled === null) return item
   return {
     ...item,

@@ -10,6 +10,7 @@ import { COMPLETED, statusOf } from '../shared/state-codes.js'
 import { enqueueAll } from './enqueue.js'
 import { GateTable } from './gate-table.js'
 import { GroupTable } from './group-table.js'
+import { HotPath } from './hot-path.js'
 import { applyToItem, type CommitContext, type ItemEffect, present } from './item-effects.js'
 import type { Leases } from './lease.js'
 import { freePaused } from './pauses.js'
@@ -33,7 +34,20 @@ export function commitBatch(
   const groups = new GroupTable(sql, now, notifications)
   const gates = new GateTable(sql, now, notifications)
   const context: CommitContext = { sql, now, leases, notifications, groups, gates }
-  const results = batch.map((settlement, index) => commitOne(context, settlement, index, maxItemBytes))
+  const results = new Array<CommitResult>(batch.length)
+  const hot = new HotPath(context, results)
+  const commitSlowly = (index: number): void => {
+    results[index] = commitOne(context, batch[index]!, index)
+  }
+  for (const [index, settlement] of batch.entries()) {
+    const stopped = refused(settlement, maxItemBytes)
+    if (stopped !== undefined) results[index] = stopped
+    else if (!hot.take(settlement, index)) {
+      for (const known of hot.flush()) commitSlowly(known)
+      commitSlowly(index)
+    }
+  }
+  for (const known of hot.flush()) commitSlowly(known)
   gates.close()
   for (const { groupId, value, isWatched, settlement } of groups.close()) {
     const result = results[settlement]
@@ -44,10 +58,7 @@ export function commitBatch(
   return results
 }
 
-function commitOne(context: CommitContext, settlement: Settlement, index: number, maxItemBytes: number): CommitResult {
-  const stoppedBefore = refused(settlement, maxItemBytes)
-  if (stoppedBefore !== undefined) return stoppedBefore
-  const { guard, effects } = settlement
+function commitOne(context: CommitContext, { guard, effects }: Settlement, index: number): CommitResult {
   const id = guardedId(guard)
   const row = id === undefined ? undefined : present(context, id)
   const item = row && { status: statusOf(row[3]), leaseToken: row[1], settledToken: row[2] }

@@ -4,6 +4,7 @@ import { ACTIVE, BLOCKED, RETRYING, SCHEDULED, WAITING } from '../shared/state-c
 import { restOf } from './columns.js'
 import type { CommitContext } from './item-effects.js'
 import { GATED, HAS_GATE, HAS_TAGS, SINGLE } from './item-flags.js'
+import { holdItems, storedState } from './places.js'
 
 /**
  * Enqueues, and yields what the settlement adds to the open count of each group: without enqueues whose ids exist, and without
@@ -52,11 +53,11 @@ function insert(
   const state = leasedTo !== undefined ? ACTIVE : isDue ? WAITING : later
   const flags =
     (isGated ? GATED : 0) | (hold?.by === 'gate' ? HAS_GATE : 0) | (isSingle ? SINGLE : 0) | (hasTags ? HAS_TAGS : 0)
-  const changes = sql.insertItem.run(
+  const found = sql.insertItem.get(
     item.id,
     queue,
     item.type,
-    item.groupId,
+    item.groupId === item.id ? null : item.groupId,
     item.priority,
     item.attempt,
     item.queueAt,
@@ -64,25 +65,21 @@ function insert(
     item.input,
     restOf(item),
     item.waiter ?? null,
-    state,
+    storedState(state),
     dueAt,
     state === ACTIVE || isDue ? null : dueAt,
     hold?.by ?? null,
     hold?.key ?? null,
     flags,
-    leasedTo?.token ?? null,
-    leasedTo === undefined ? null : leases.now(sql) + leasedTo.leaseMs,
-    leasedTo?.worker ?? null,
-    leasedTo === undefined ? null : now,
-    leasedTo === undefined ? 0 : 1,
-    leasedTo === undefined ? 0 : 1,
     item.deadline ?? null,
   )
-  if (changes === 0) return false
-  if (hasTags) {
-    const [seq] = sql.itemRow.get(item.id)!
-    for (const tag of item.tags) sql.addTag.run(seq, tag, state)
-  }
+  if (found === undefined) return false
+  const [seq] = found
+  if (leasedTo !== undefined) {
+    const { token, worker, leaseMs } = leasedTo
+    holdItems(sql, [seq], { token, queue, until: leases.now(sql) + leaseMs, worker }, now)
+  } else if (dueAt !== null && isDue) sql.putReady1.run(queue, item.type, -item.priority, dueAt, seq)
+  if (hasTags) for (const tag of item.tags) sql.addTag.run(seq, tag, state)
   if (leasedTo === undefined && dueAt !== null) notifications.wake(queue, dueAt)
   return true
 }

@@ -4,6 +4,7 @@ import type { EffectOf } from '../../ports/settlement.js'
 import type { Notifications } from '../shared/notifications.js'
 import { COMPLETED, WAITING } from '../shared/state-codes.js'
 import { HAS_TAGS } from './item-flags.js'
+import { makeReady } from './places.js'
 import type { Statements } from './sql.js'
 
 interface Page {
@@ -88,6 +89,7 @@ export class GateTable {
       const freed = this.#sql.freeItem.get(this.#now, Number(met), page.heldId, key, this.#now)
       if (freed !== undefined) {
         const [queue, seq, flags] = freed
+        makeReady(this.#sql, [seq])
         this.#notifications.wake(queue, this.#now)
         if (flags & HAS_TAGS) this.#sql.stateTags.run(WAITING, seq)
       }

@@ -35,6 +35,7 @@ export class GroupTable {
   readonly #now: At
   readonly #notifications: Notifications
   readonly #pages = new Map<string, Page>()
+  #hasRows: boolean | undefined
 
   constructor(sql: Statements, now: At, notifications: Notifications) {
     this.#sql = sql
@@ -71,6 +72,17 @@ export class GroupTable {
     page.isWatched = true
     page.isWritten = false
     this.#sql.addWatcher.run('g', groupId, inbox)
+  }
+
+  /** Whether any group has a row, or is being changed: mostly there is none. */
+  get areAny(): boolean {
+    this.#hasRows ??= this.#sql.anyGroup.get()?.[0] === 1
+    return this.#hasRows || this.#pages.size > 0
+  }
+
+  /** Whether this batch changes it. */
+  has(groupId: string): boolean {
+    return this.#pages.has(groupId)
   }
 
   exists(groupId: string): boolean {

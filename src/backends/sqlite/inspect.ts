@@ -13,6 +13,7 @@ import { ITEM_STATES, type ItemState } from '../../ports/words.js'
 import { afterPrefix } from '../shared/after-prefix.js'
 import { readNumberCursor } from '../shared/cursor.js'
 import { matchesQuery, narrowestIndex } from '../shared/item-query.js'
+import { ACTIVE, WAITING } from '../shared/state-codes.js'
 import { countOf } from './count.js'
 import { HAS_ATTEMPTS } from './item-flags.js'
 import type { Leases } from './lease.js'
@@ -159,24 +160,33 @@ function candidates(sql: Statements, query: ItemQuery, below: number, limit: num
   const states = query.state === undefined ? ITEM_STATES.keys() : [ITEM_STATES.indexOf(query.state)]
   const index = narrowestIndex(query, ['fingerprint', 'tag', 'class'])
   if (query.groupId !== undefined) {
-    const root = sql.rootOfGroup.get(query.groupId, query.groupId)
+    const root = sql.rootOfGroup.get(query.groupId)
     if (root !== undefined && root[0] < below) found.push(root)
     found.push(...sql.listedByGroup.all(query.groupId, below, limit))
   } else
     for (const state of states)
       if (index === undefined) found.push(...listedIn(sql, query, state, below, limit))
-      else found.push(...LISTED[index](sql).all(query[index]!, state, below, limit))
+      else found.push(...listedBy(sql, index, query[index]!, state, below, limit))
   return found
     .map(([seq]) => seq)
     .sort((a, b) => b - a)
     .slice(0, limit)
 }
 
-const LISTED = {
-  fingerprint: (sql: Statements) => sql.listedByFingerprint,
-  tag: (sql: Statements) => sql.listedByTag,
-  class: (sql: Statements) => sql.listedByClass,
-} as const
+function listedBy(
+  sql: Statements,
+  index: 'fingerprint' | 'tag' | 'class',
+  value: string,
+  state: number,
+  below: number,
+  limit: number,
+): (readonly [number])[] {
+  if (index === 'tag') return sql.listedByTag.all(value, state, below, limit)
+  if (index === 'class') return sql.listedByClass.all(value, state, below, limit)
+  return state === WAITING || state === ACTIVE
+    ? sql.openByFingerprint.all(value, below, Number(state === ACTIVE), limit)
+    : sql.listedByFingerprint.all(value, state, below, limit)
+}
 
 function listedIn(
   sql: Statements,
@@ -189,7 +199,9 @@ function listedIn(
   for (const [queue, type] of queueTypesOf(sql, state)) {
     if (query.queue !== undefined && query.queue !== queue) continue
     if (query.type !== undefined && query.type !== type) continue
-    found.push(...sql.listed.all(state, queue, type, below, limit))
+    if (state === WAITING) found.push(...sql.listedReady.all(queue, type, below, limit))
+    else if (state === ACTIVE) found.push(...sql.listedHeld.all(queue, type, below, limit))
+    else found.push(...sql.listed.all(state, queue, type, below, limit))
   }
   return found
 }
@@ -209,15 +221,20 @@ function matching(
   return matchesQuery(item, query, ITEM_STATES[row[10]]) ? view : undefined
 }
 
-/** A page of items that no claim will ever find. Their index holds nothing else, and is empty where all is sound. */
+/** How many rows one look for stuck items passes. */
+const LOOKED_THROUGH = 20_000
+
+/** A page of items that no claim will ever find, of the rows below the cursor that one call looks through. */
 function stuckItemsOf(
   sql: Statements,
-  below: number,
+  cursor: number,
   limit: number,
   now: At,
   leases: Leases,
 ): Awaited<ReturnType<NonNullable<Inspect['stuckItems']>>> {
-  const rows = sql.stuckItems.all(below, limit + 1)
+  const below = Math.min(cursor, (sql.lastSeq.get()?.[0] ?? 0) + 1)
+  const from = below - LOOKED_THROUGH
+  const rows = sql.stuckItems.all(below, from, limit + 1)
   const shown = rows.slice(0, limit)
   const leaseEnd = leases.reader(sql, now)
   const items = shown.flatMap((row): readonly ItemSummary[] => {
@@ -225,7 +242,8 @@ function stuckItemsOf(
     return view === undefined ? [] : [view]
   })
   const last = shown.at(-1)?.at(-1)
-  return rows.length > limit && last !== undefined ? { items, next: String(last) } : { items }
+  if (rows.length > limit && last !== undefined) return { items, next: String(last) }
+  return from > 1 ? { items, next: String(from) } : { items }
 }
 
 /** Dead and retrying items that failed alike: one aggregate, and for each group that is shown its last item. */

@@ -7,12 +7,14 @@ import { ATTEMPTS_KEPT } from '../../ports/limits.js'
 import type { EffectOf } from '../../ports/settlement.js'
 import type { Notifications } from '../shared/notifications.js'
 import type { OutcomeEffect } from '../shared/sort-effects.js'
-import { CANCELLED, COMPLETED, DEAD, RETRYING, SCHEDULED, WAITING } from '../shared/state-codes.js'
+import { ACTIVE, BLOCKED, CANCELLED, COMPLETED, DEAD, RETRYING, SCHEDULED, WAITING } from '../shared/state-codes.js'
 import { restOf, withRest } from './columns.js'
 import type { GateTable } from './gate-table.js'
 import type { GroupTable } from './group-table.js'
+import { isPlain } from './hot-path.js'
 import { GATED, HAS_ATTEMPTS, HAS_GATE, HAS_TAGS, SINGLE, WATCHED } from './item-flags.js'
 import type { Leases } from './lease.js'
+import { leavePlace, listOf, storedState } from './places.js'
 import type { ItemRow, Statements } from './sql.js'
 
 export type ItemEffect = OutcomeEffect | EffectOf<'recordAttempt' | 'requestCancel'>
@@ -71,10 +73,9 @@ export function applyToItem(
       }
       continue
     }
-    const isSettled = isHolder && effect.id === guarded
-    if (!isSettled && found[1] !== null && effect.do !== 'requestCancel' && effect.do !== 'delete')
-      context.sql.dropToken.run(found[0])
-    applyOne(context, effect, found, effect.do === 'complete' ? attempt : undefined)
+    // A settlement without its lease decides about it: the lease settles nothing.
+    const settledBy = isHolder && effect.id === guarded ? found[1] : null
+    applyOne(context, effect, found, settledBy, effect.do === 'complete' ? attempt : undefined)
     if (effect.id === guarded) known = undefined
   }
 }
@@ -87,11 +88,7 @@ const withFlag = (
 /** A run that completed its item at the first attempt is stored in the row of its item: most are. */
 function isFolded(was: Attempt, id: string, effects: readonly ItemEffect[]): boolean {
   return (
-    was.class === undefined &&
-    was.rule === undefined &&
-    was.error === undefined &&
-    was.fingerprint === undefined &&
-    was.detail === undefined &&
+    isPlain(was) &&
     effects.length === 2 &&
     effects[0]?.do === 'recordAttempt' &&
     effects[1]?.do === 'complete' &&
@@ -103,46 +100,23 @@ function applyOne(
   context: CommitContext,
   effect: Exclude<ItemEffect, EffectOf<'recordAttempt'>>,
   row: ItemRow,
+  settledBy: string | null,
   ran?: Attempt,
 ): void {
   const { sql, now, notifications } = context
-  const [seq, , , , flags, , , queue] = row
+  const [seq, , , state] = row
   switch (effect.do) {
     case 'retry': {
       const dueAt = now + Math.max(0, effect.delayMs)
-      const isDue = dueAt <= now
-      const state = isDue ? WAITING : effect.attempt > 1 ? RETRYING : SCHEDULED
-      sql.retryItem.run(state, isDue ? null : dueAt, effect.attempt, dueAt, dueAt, seq)
-      if (flags & HAS_TAGS) sql.stateTags.run(state, seq)
-      notifications.wake(queue, dueAt)
+      place(context, row, settledBy, { dueAt, attempt: effect.attempt })
       return
     }
-    case 'release': {
-      const { delayMs, hold } = effect
-      const [by, key] = [hold?.by ?? null, hold?.key ?? null]
-      if (delayMs === undefined) {
-        const found = sql.releaseItem.get(now, Number(by !== null), now, now, by, now, key, now, seq)
-        notifications.wake(queue, found?.[0] ?? now)
-        if (flags & HAS_TAGS) sql.stateTags.run(found?.[1] ?? WAITING, seq)
-        return
-      }
-      if (delayMs <= 0) {
-        sql.releaseNow.run(now, seq)
-        if (flags & HAS_TAGS) sql.stateTags.run(WAITING, seq)
-        notifications.wake(queue, now)
-        return
-      }
-      const dueAt = delayMs === Number.POSITIVE_INFINITY ? null : now + delayMs
-      const released = sql.releaseLater.get(Number(by !== null), dueAt, dueAt, by, key, seq)
-      if (flags & HAS_TAGS) sql.stateTags.run(released?.[0] ?? SCHEDULED, seq)
-      if (dueAt !== null) notifications.wake(queue, dueAt)
+    case 'release':
+      release(context, effect, row, settledBy)
       return
-    }
     case 'complete':
-      end(context, effect, row, ran)
-      return
     case 'deadLetter':
-      end(context, effect, row)
+      end(context, effect, row, settledBy, ran)
       return
     case 'redrive':
       redrive(context, effect, row)
@@ -151,14 +125,64 @@ function applyOne(
       deleteItem(context, effect.id, row)
       return
     case 'requestCancel': {
-      const holder = sql.cancelItem.get(toWellFormed(effect.reason), seq)?.[0]
+      if (state !== ACTIVE) return
+      sql.cancelItem.run(toWellFormed(effect.reason), seq)
+      const holder = sql.holderOf.get(seq)?.[0]
       // Its worker reads the request now instead of with its next heartbeat.
-      if (holder != null) notifications.end(holder, effect.id)
+      if (holder !== undefined) notifications.end(holder, effect.id)
       return
     }
     default:
       unreachable(effect)
   }
+}
+
+/**
+ * Put back: without a delay it keeps its due time, and hence its place; a delay of nothing is a new due time all the same. What was due
+ * when it was handed out is due, also if the time of day has been set back since.
+ */
+function release(
+  context: CommitContext,
+  { delayMs, hold }: EffectOf<'release'>,
+  row: ItemRow,
+  settledBy: string | null,
+): void {
+  const { sql, now } = context
+  const [dueAt, attempt, , claimedAt] = sql.placeOf.get(row[0])!
+  if (delayMs === undefined) {
+    const isLater = dueAt !== null && dueAt > Math.max(now, claimedAt ?? 0)
+    place(context, row, settledBy, { dueAt: dueAt ?? now, attempt, isLater, hold: isLater ? hold : undefined })
+  } else {
+    const at = delayMs === Number.POSITIVE_INFINITY ? null : now + Math.max(0, delayMs)
+    place(context, row, settledBy, { dueAt: at, attempt, isLater: delayMs > 0, hold: delayMs > 0 ? hold : undefined })
+  }
+}
+
+interface Place {
+  /** Null: only its hold can free it. */
+  readonly dueAt: At | null
+  readonly attempt: number
+  readonly isLater?: boolean
+  readonly hold?: EffectOf<'release'>['hold']
+}
+
+/** Open again, in another place. A retry has an attempt of its own to start at, and begins to be delivered anew. */
+function place(context: CommitContext, row: ItemRow, settledBy: string | null, to: Place): void {
+  const { sql, now, notifications } = context
+  const [seq, , , was, flags, , , queue] = row
+  const { dueAt, attempt, hold } = to
+  const isRetry = to.isLater === undefined
+  const isLater = to.isLater ?? dueAt! > now
+  const state = !isLater ? WAITING : hold !== undefined ? BLOCKED : attempt > 1 ? RETRYING : SCHEDULED
+  const deliveries = isRetry ? 0 : (sql.placeOf.get(seq)?.[2] ?? 0) + Number(was === ACTIVE)
+  leavePlace(sql, seq, was)
+  const [by, key] = [hold?.by ?? null, hold?.key ?? null]
+  const wakeAt = isLater ? dueAt : null
+  const startAt = isRetry ? dueAt : null
+  sql.placeItem.run(storedState(state), dueAt, wakeAt, by, key, attempt, startAt, deliveries, settledBy, seq)
+  if (state === WAITING) sql.addReady.run(listOf([seq]))
+  if (flags & HAS_TAGS) sql.stateTags.run(state, seq)
+  if (dueAt !== null) notifications.wake(queue, dueAt)
 }
 
 function recordAttempt({ sql }: CommitContext, [seq]: ItemRow, was: Attempt): void {
@@ -184,9 +208,15 @@ function addAttempt(sql: Statements, seq: number, n: number, was: Attempt): void
   )
 }
 
-function end(context: CommitContext, effect: EffectOf<'complete' | 'deadLetter'>, row: ItemRow, ran?: Attempt): void {
+function end(
+  context: CommitContext,
+  effect: EffectOf<'complete' | 'deadLetter'>,
+  row: ItemRow,
+  settledBy: string | null,
+  ran?: Attempt,
+): void {
   const { sql, now, groups, gates, notifications } = context
-  const [seq, , , , flags, , waiter] = row
+  const [seq, , , was, flags, , waiter] = row
   const { id, ending } = effect
   const isSingle = (flags & SINGLE) !== 0
   if (isSingle) groups.know(id, row)
@@ -194,33 +224,16 @@ function end(context: CommitContext, effect: EffectOf<'complete' | 'deadLetter'>
   // It ends and its group does not: from here on the group has a row.
   if (isSingle && single === undefined) groups.part(id)
   const [value, final, version] = [single?.value ?? null, Number(single?.final ?? false), single?.version ?? 0]
+  const isDone = effect.do === 'complete'
+  const state = isDone ? COMPLETED : ending === 'cancelled' ? CANCELLED : DEAD
+  const outcome = isDone ? (effect.result ?? null) : toWellFormed(effect.error)
+  const [of, print] = isDone ? [null, null] : [effect.class, effect.fingerprint ?? null]
   const keepUntil = now + effect.keepMs
-  if (effect.do === 'complete' && ran !== undefined) {
-    const { attempt, startedAt, endedAt, worker } = ran
-    sql.completeItem.run(
-      ending,
-      effect.result ?? null,
-      now,
-      keepUntil,
-      value,
-      final,
-      version,
-      startedAt,
-      attempt,
-      startedAt,
-      endedAt,
-      worker,
-      seq,
-    )
-  } else {
-    const isDone = effect.do === 'complete'
-    const state = isDone ? COMPLETED : ending === 'cancelled' ? CANCELLED : DEAD
-    const outcome = isDone ? (effect.result ?? null) : toWellFormed(effect.error)
-    const [of, print] = isDone ? [null, null] : [effect.class, effect.fingerprint ?? null]
-    sql.endItem.run(state, ending, of, outcome, now, keepUntil, print, value, final, version, seq)
-  }
-  if (flags & HAS_TAGS)
-    sql.stateTags.run(effect.do === 'complete' ? COMPLETED : ending === 'cancelled' ? CANCELLED : DEAD, seq)
+  if (was === WAITING) leavePlace(sql, seq, was)
+  sql.endItem.run(state, ending, of, outcome, now, keepUntil, settledBy, print, value, final, version, seq)
+  if (was === ACTIVE) leavePlace(sql, seq, was)
+  if (ran !== undefined) sql.foldAttempt.run(ran.startedAt, ran.attempt, ran.startedAt, ran.endedAt, ran.worker, seq)
+  if (flags & HAS_TAGS) sql.stateTags.run(state, seq)
   notifyWatchers(sql, notifications, id, flags, waiter)
   if (flags & HAS_GATE) gates.dropHolding(id)
   if (flags & GATED) gates.notifyAll(id, effect.do === 'complete')
@@ -264,7 +277,7 @@ function redrive(
   const state = isDue ? WAITING : SCHEDULED
   sql.redriveItem.run(
     newSeq,
-    state,
+    storedState(state),
     dueAt,
     isDue ? null : dueAt,
     dueAt,
@@ -273,6 +286,7 @@ function redrive(
     again.deadline ?? null,
     seq,
   )
+  if (isDue) sql.addReady.run(listOf([newSeq]))
   if (flags & HAS_TAGS) sql.moveTags.run(newSeq, state, seq)
   if (flags & HAS_ATTEMPTS) sql.moveAttempts.run(newSeq, seq)
   if (ranAttempt !== null) {
@@ -285,7 +299,8 @@ function redrive(
 }
 
 function deleteItem({ sql, groups, gates }: CommitContext, id: string, row: ItemRow): void {
-  const [seq, , , , flags] = row
+  const [seq, , , state, flags] = row
+  leavePlace(sql, seq, state)
   if (flags & SINGLE) {
     groups.know(id, row)
     groups.part(id)

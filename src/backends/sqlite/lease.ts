@@ -4,6 +4,7 @@ import type { At, Ms } from '../../core/time/time.js'
 import type { Lease } from '../../ports/item.js'
 import type { LeaseStatus, WorkerRecord } from '../../ports/ledger.js'
 import type { LeaseClock } from './lease-clock.js'
+import { listOf } from './places.js'
 import type { Statements } from './sql.js'
 
 export interface Held {
@@ -25,16 +26,21 @@ export function extendLeases(
   const settings = me.settings === undefined ? null : stringifyWithInfinity(me.settings)
   sql.putWorker.run(me.id, me.host, me.version, JSON.stringify(me.types), JSON.stringify(me.queues), settings, now)
   const until = leases.now(sql) + leaseMs
-  return held.map(({ lease, running, progress }) => {
+  const touched = new Set<number>()
+  const statuses = held.map(({ lease, running, progress }): LeaseStatus => {
     const found = sql.heldRow.get(lease.id, lease.token)
     if (found === undefined) return 'lost'
-    const [seq, cancelled] = found
+    const [seq, cancelled, no] = found
+    touched.add(no)
     // The engine has checked the size and reported it; here it only must not pile up.
     const kept =
       progress !== undefined && progress.length <= maxProgressBytes && isWellFormed(progress) ? progress : null
-    sql.extendItem.run(until, Number(running), kept, seq)
+    sql.extendItem.run(until, Number(running), seq)
+    if (kept !== null) sql.setProgress.run(kept, seq)
     return cancelled === null ? 'held' : 'cancelled'
   })
+  sql.shortenLeases.run(until, listOf([...touched]), until)
+  return statuses
 }
 
 /**
@@ -56,7 +62,8 @@ export class Leases {
     const now = clock.now()
     // Asked for every time: what this transaction says about the boot is only true if it commits.
     if (!isOfThisBoot(sql, clock)) {
-      sql.endItemLeases.run(now)
+      sql.endHeld.run(now)
+      sql.endLeases.run(now)
       sql.endMessageLeases.run(now)
       sql.setBoot.run(clock.boot)
     }

@@ -95,7 +95,9 @@ export class Notifier {
     const since = this.#since
     const found = await this.#connection.read((sql, now) => ({
       rows: since === undefined ? [] : sql.notifications.all(since, this.#sender),
-      ready: [...this.#queues].filter((queue) => sql.anyReady.get(queue, queue, now, queue)?.[0] === 1),
+      ready: [...this.#queues].filter(
+        (queue) => sql.anyReady.get(queue)?.[0] === 1 || sql.anyToCome.get(queue, now, queue)?.[0] === 1,
+      ),
       due: [...this.#queues].map((queue) => [queue, sql.nextDue.get(queue, now)?.[0]] as const),
     }))
     for (const [seq, kind, name, body] of found.rows) {

@@ -1,6 +1,7 @@
 import type { At } from '../../core/time/time.js'
 import type { Notifications } from '../shared/notifications.js'
 import { BLOCKED, RETRYING, SCHEDULED, WAITING } from '../shared/state-codes.js'
+import { makeReady } from './places.js'
 import { queueTypesOf } from './queue-types.js'
 import type { Statements } from './sql.js'
 import { moveTags } from './tags.js'
@@ -49,7 +50,10 @@ export function freePaused(
     for (const state of [WAITING, SCHEDULED, RETRYING, BLOCKED])
       for (const [queue, type] of queueTypesOf(sql, state)) if (type === name) notifications.wake(queue, now)
   const paused = sql.paused.all(key, STEP)
-  sql.freePaused.run(key, STEP)
+  makeReady(
+    sql,
+    paused.map(([seq]) => seq),
+  )
   moveTags(sql, paused, WAITING)
   if (paused.length < STEP) sql.deletePause.run(what, name)
 }

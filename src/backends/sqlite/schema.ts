@@ -1,4 +1,5 @@
 import type { SchemaPlan } from '../../drivers/sqlite/schema.js'
+import { ITEM_STATES } from '../../ports/words.js'
 import type { Tables } from './tables.js'
 
 /** The tables of one backend. A released step stays as it is; what changes comes as another step. */
@@ -9,14 +10,20 @@ export function schemaOf(t: Tables, prefix: string): SchemaPlan {
   }
 }
 
+/** The word for the state of an item `i` that `h` holds, if anything does. */
+const stateWord = `case coalesce(i.state, case when h.seq is null then 0 else 4 end) ${ITEM_STATES.map((word, code) => `when ${code} then '${word}'`).join(' ')} end`
+
+const dateOf = (ms: string): string => `strftime('%Y-%m-%dT%H:%M:%fZ', ${ms} / 1000.0, 'unixepoch')`
+
 /**
- * One table for every item, whatever its state. The indexes that a claim walks are partial: the ready index holds what can be
- * claimed now and nothing else, so it stays small and fast however many items are scheduled, held or finished.
+ * The row of an item is written when it is enqueued, and again when it ends: a claim does not touch it. What can be claimed now has a
+ * row in `ready`, and what is leased has one in `held`; both are narrow and go with the claim and with the end, so they stay small and
+ * fast however many items are scheduled, held back or finished.
  *
- * state  0 waiting, in the order of item_ready   4 active: leased
- *        1 scheduled                             5 completed, until keep_until
- *        2 retrying: scheduled, attempt > 1      6 dead, until keep_until
- *        3 blocked: held                         7 cancelled, until keep_until
+ * state  null: open, in `ready` (waiting) or in `held` (active)     5 completed, until keep_until
+ *        1 scheduled                                               6 dead, until keep_until
+ *        2 retrying: scheduled, attempt > 1                        7 cancelled, until keep_until
+ *        3 blocked: held back
  * flags  1 some gate waits for it    2 a gate holds it, or has held it   4 the root is the only member of its group, which has no row
  *        8 an inbox watches it        16 it has tags                      32 it has rows in attempt
  *
@@ -28,14 +35,14 @@ create table ${t.item} (
   id          text    not null unique,
   queue       text    not null,
   type        text    not null,
-  group_id    text    not null,
+  group_id    text,                 -- null: its own id, for it is a root
   priority    real    not null,
   attempt     integer not null,
   queue_at    real    not null,
   start_at    real    not null,
   envelope_rest text,               -- what else the envelope holds, as JSON
   waiter      text,
-  state       integer not null,
+  state       integer,
   due_at      real,                 -- null: only its hold can free it
   deadline    real,                 -- a claim ends what has expired, whatever its type
   wake_at     real,                 -- while it is scheduled, retrying or blocked: when that ends by itself
@@ -43,16 +50,11 @@ create table ${t.item} (
   hold_key    text,
   gate_met    integer,
   flags       integer not null,
-  token       text,
   settled_token  text,                 -- the token that settled it last: a repeated commit is known by it
-  fence       integer not null default 0,
-  lease_until real,                 -- in the time of the lease clock (lease-clock.ts)
-  is_running  integer not null default 0, -- what the last heartbeat of its lease said; a lapse is a crash only then
-  worker      text,
-  run_at      real,
+  run_at      real,                 -- when it was last claimed, once that lease has ended it
   lapses      integer not null default 0,
   crashes     integer not null default 0,
-  deliveries  integer not null default 0,
+  deliveries  integer not null default 0, -- those that were put back
   cancelled   text,                 -- why it is being cancelled
   ending      text,
   class       text,
@@ -73,23 +75,59 @@ create table ${t.item} (
   progress    text,
   group_value text                  -- of a group that has no row
 ) strict;
-create index ${t.named('item_ready')} on ${t.item} (queue, priority desc, due_at, seq) where state = 0;
 create index ${t.named('item_delayed')} on ${t.item} (queue, wake_at) where wake_at is not null;
-create index ${t.named('item_leased')} on ${t.item} (queue, lease_until) where state = 4;
 create index ${t.named('item_keep_until')} on ${t.item} (keep_until) where keep_until is not null;
-create index ${t.named('item_listed')} on ${t.item} (state, queue, type, seq);
-create index ${t.named('item_grouped')} on ${t.item} (group_id, seq) where group_id <> id;
+-- What is open is listed by ready and held.
+create index ${t.named('item_listed')} on ${t.item} (state, queue, type, seq) where state is not null;
+create index ${t.named('item_grouped')} on ${t.item} (group_id, seq) where group_id is not null;
 create index ${t.named('item_paused')} on ${t.item} (hold_key) where hold_by = 'pause';
 create index ${t.named('item_class')} on ${t.item} (class, state, seq) where class is not null;
 create index ${t.named('item_fingerprint')} on ${t.item} (fingerprint, state, seq) where fingerprint is not null;
--- Holds only what waits and has a deadline.
-create index ${t.named('item_expiring')} on ${t.item} (queue, deadline, seq) where state = 0 and deadline is not null;
+-- Holds only what is open and has a deadline.
+create index ${t.named('item_expiring')} on ${t.item} (queue, deadline, seq) where state is null and deadline is not null;
 -- For operators: what ended lately (it grows at its right edge only), what failed alike, what is stuck (empty where all is well).
 create index ${t.named('item_ended')} on ${t.item} (end_at, state, queue, type) where end_at is not null;
 create index ${t.named('item_failures')} on ${t.item} (fingerprint, class, type, end_at, keep_until)
   where state = 6 and fingerprint is not null;
-create index ${t.named('item_stuck')} on ${t.item} (seq)
-  where (state = 4 and lease_until is null) or (state in (1, 2, 3) and wake_at is null and hold_by is null);
+create index ${t.named('item_stuck')} on ${t.item} (seq) where state in (1, 2, 3) and wake_at is null and hold_by is null;
+
+-- What can be claimed now, in the order of claims within a type. A claim takes rows from the front, type by type.
+create table ${t.ready} (
+  queue  text    not null,
+  type   text    not null,
+  rank   real    not null,          -- the priority, negated: in this order the first is the next
+  due_at real    not null,
+  seq    integer not null,
+  primary key (queue, type, rank, due_at, seq)
+) strict, without rowid;
+
+-- One row for each claim from a queue. Its number is the fence of what it leased, and never comes again.
+create table ${t.lease} (
+  no     integer primary key autoincrement,
+  token  text    not null unique,   -- one that ends with a dot is completed by the number of the item
+  queue  text    not null,
+  until  real    not null,          -- none of its items is free before, in the time of the lease clock (lease-clock.ts)
+  worker text    not null,
+  at     real    not null,
+  open   integer not null           -- items that it still holds
+) strict;
+create index ${t.named('lease_until')} on ${t.lease} (queue, until);
+
+create table ${t.held} (
+  seq        integer primary key,
+  lease      integer not null,
+  until      real    not null,
+  is_running integer not null default 0 -- what the last heartbeat said; a lapse is a crash only then
+) strict;
+
+-- For people and their tools: what the tables above say, in words and dates.
+create view ${t.job} as
+select i.id, i.queue, i.type, ${stateWord} as state, i.ending, i.class, i.attempt, i.priority,
+       ${dateOf('i.queue_at')} as enqueued_at, ${dateOf('i.due_at')} as due_at, ${dateOf('coalesce(l.at, i.run_at)')} as claimed_at,
+       ${dateOf('i.end_at')} as ended_at, ${dateOf('i.keep_until')} as kept_until, l.worker, i.hold_by, i.hold_key,
+       coalesce(i.group_id, i.id) as group_id, i.lapses, i.crashes, i.input,
+       case when i.state = 5 then i.outcome end as result, case when i.state > 5 then i.outcome end as error
+from ${t.item} i left join ${t.held} h on h.seq = i.seq left join ${t.lease} l on l.no = h.lease;
 
 create table ${t.item_tag} (
   item  integer not null,

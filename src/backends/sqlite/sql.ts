@@ -30,7 +30,7 @@ export type ReadyRow = readonly [
   seq: number,
   id: string,
   type: string,
-  groupId: string,
+  groupId: string | null,
   priority: number,
   attempt: number,
   queueAt: number,
@@ -38,14 +38,17 @@ export type ReadyRow = readonly [
   input: string,
   rest: string | null,
   waiter: string | null,
-  fence: number,
   lapses: number,
   crashes: number,
   deliveries: number,
   gateMet: number | null,
   flags: number,
   cancelled: string | null,
+  dueAt: number,
 ]
+
+/** Where a row of `ready` stands among those of its queue and type. */
+export type ReadyKey = readonly [rank: number, dueAt: number, seq: number]
 
 export type ViewRow = readonly [
   id: string,
@@ -106,23 +109,41 @@ export type Statements = ReturnType<typeof prepareStatements>
 export const NOTIFICATIONS_PER_READ = 1_000
 
 const READY =
-  'seq, id, type, group_id, priority, attempt, queue_at, start_at, input, envelope_rest, waiter, fence, lapses, crashes, deliveries, ' +
-  'gate_met, flags, cancelled'
+  'i.seq, i.id, i.type, i.group_id, i.priority, i.attempt, i.queue_at, i.start_at, i.input, i.envelope_rest, i.waiter, i.lapses, i.crashes, ' +
+  'i.deliveries, i.gate_met, i.flags, i.cancelled, i.due_at'
+
+/** The code of its state, of an item `i` that is joined with what holds it, `h`. */
+const STATE = 'coalesce(i.state, case when h.seq is null then 0 else 4 end)'
+
+/** The token of the lease `l` that holds it, or null. */
+const TOKEN = "case when substr(l.token, -1) = '.' then l.token || i.seq else l.token end"
 
 const VIEW =
-  'id, type, group_id, queue_at, start_at, attempt, priority, waiter, envelope_rest, queue, state, due_at, hold_by, hold_key, worker, ' +
-  'lease_until, run_at, ending, class, outcome, end_at, progress, lapses, crashes, keep_until, fingerprint, cancelled, is_running'
+  `i.id, i.type, coalesce(i.group_id, i.id), i.queue_at, i.start_at, i.attempt, i.priority, i.waiter, i.envelope_rest, i.queue, ${STATE}, ` +
+  'i.due_at, i.hold_by, i.hold_key, l.worker, h.until, coalesce(l.at, i.run_at), i.ending, i.class, i.outcome, i.end_at, i.progress, ' +
+  'i.lapses, i.crashes, i.keep_until, i.fingerprint, i.cancelled, coalesce(h.is_running, 0)'
 
-/**
- * The same for lists: neither result nor progress is read, and of an error only what a list shows. A column behind a long text
- * costs the pages of that text, so `is_running` (the last column of the table) is read of leased items only.
- */
+/** The same for lists: neither result nor progress is read, and of an error only what a list shows. */
 const SUMMARY = VIEW.replace(
-  'outcome',
-  `case when state > 5 then substr(outcome, 1, ${LISTED_ERROR_CHARACTERS + 1}) end`,
-)
-  .replace('progress', 'null')
-  .replace('is_running', 'case when state = 4 then is_running else 0 end')
+  'i.outcome',
+  `case when i.state > 5 then substr(i.outcome, 1, ${LISTED_ERROR_CHARACTERS + 1}) end`,
+).replace('i.progress', 'null')
+
+/** How many rows one statement writes: one of many rows costs less than as many of one row. */
+export const ROWS = [64, 8, 1] as const
+
+const rows = (count: number, row: string): string => Array<string>(count).fill(row).join(', ')
+
+/** A root without anything that has to be looked after: the other columns have their defaults. */
+const insertRoots = (t: Tables, count: number): string => `
+    insert into ${t.item} (seq, id, queue, type, priority, attempt, queue_at, start_at, input, envelope_rest, waiter, due_at, deadline, flags)
+    values ${rows(count, '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 4)')} on conflict (id) do nothing`
+
+const putReady = (t: Tables, count: number): string => `insert into ${t.ready} values ${rows(count, '(?, ?, ?, ?, ?)')}`
+
+/** An item with what holds it, if anything does. */
+const placed = (t: Tables): string =>
+  `${t.item} i left join ${t.held} h on h.seq = i.seq left join ${t.lease} l on l.no = h.lease`
 
 /**
  * Every statement by its name, with the index that it relies on. Parameters are positional, in the order of the text. A limit is
@@ -131,74 +152,66 @@ const SUMMARY = VIEW.replace(
 export const statementTexts = (t: Tables) => ({
   // ── items ──
   /** By the unique index on id. */
-  itemRow: `select seq, token, settled_token, state, flags, keep_until, waiter, queue from ${t.item} where id = ?`,
+  itemRow: `
+    select i.seq, ${TOKEN}, i.settled_token, ${STATE}, i.flags, i.keep_until, i.waiter, i.queue from ${placed(t)} where i.id = ?`,
   insertItem: `
     insert into ${t.item} (id, queue, type, group_id, priority, attempt, queue_at, start_at, input, envelope_rest, waiter,
-                      state, due_at, wake_at, hold_by, hold_key, flags, token, lease_until, worker, run_at, fence, deliveries, deadline)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    on conflict (id) do nothing`,
+                      state, due_at, wake_at, hold_by, hold_key, flags, deadline)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    on conflict (id) do nothing returning seq`,
+  insertRoots64: insertRoots(t, 64),
+  insertRoots8: insertRoots(t, 8),
+  insertRoots1: insertRoots(t, 1),
+  putReady64: putReady(t, 64),
+  putReady8: putReady(t, 8),
+  putReady1: putReady(t, 1),
+  /** By seq. */
+  seqsPresent: `select seq from ${t.item} where seq in (select value from json_each(?))`,
+  /** The end of most items, guarded in the same statement: by seq, and by the row of its lease. */
+  completeRoot: `
+    update ${t.item} as i set state = 5, ending = ?, outcome = ?, end_at = ?, keep_until = ?, settled_token = ?, due_at = null,
+                    cancelled = null, fingerprint = null, group_value = ?, group_final = ?, group_version = ?,
+                    run_at = ?, run_attempt = ?, run_started_at = ?, run_ended_at = ?, run_worker = ?
+    where seq = ? and id = ? and state is null and flags = 4 and waiter is null and group_version = 0
+      and exists (select 1 from ${t.held} h where h.seq = i.seq and h.lease = ?)`,
   /** By seq, as the others that change one item. */
   endItem: `
-    update ${t.item} set state = ?, ending = ?, class = ?, outcome = ?, end_at = ?, keep_until = ?, settled_token = coalesce(token, settled_token),
-                    fingerprint = coalesce(?, fingerprint),
-                    token = null, lease_until = null, worker = null, due_at = null, wake_at = null,
-                    hold_by = null, hold_key = null, cancelled = null,
-                    group_value = ?, group_final = ?, group_version = ?
-    where seq = ?`,
-  /** The same for a run that succeeded: its attempt is folded in. */
-  completeItem: `
-    update ${t.item} set state = 5, ending = ?, class = null, outcome = ?, end_at = ?, keep_until = ?, settled_token = coalesce(token, settled_token),
-                    token = null, lease_until = null, worker = null, due_at = null, wake_at = null,
-                    hold_by = null, hold_key = null, cancelled = null,
+    update ${t.item} as i set state = ?, ending = ?, class = ?, outcome = ?, end_at = ?, keep_until = ?,
+                    settled_token = coalesce(?, settled_token), fingerprint = coalesce(?, fingerprint),
+                    due_at = null, wake_at = null, hold_by = null, hold_key = null, cancelled = null,
                     group_value = ?, group_final = ?, group_version = ?,
-                    run_at = coalesce(run_at, ?), run_attempt = ?, run_started_at = ?, run_ended_at = ?, run_worker = ?, fingerprint = null
+                    run_at = coalesce((select l.at from ${t.held} h join ${t.lease} l on l.no = h.lease where h.seq = i.seq), run_at)
     where seq = ?`,
-  retryItem: `
-    update ${t.item} set state = ?, wake_at = ?, attempt = ?, due_at = ?, start_at = ?, deliveries = 0, settled_token = coalesce(token, settled_token),
-                    token = null, lease_until = null, worker = null, run_at = null, hold_by = null, hold_key = null
+  /** The run that completed it, folded in. */
+  foldAttempt: `
+    update ${t.item} set run_at = coalesce(run_at, ?), run_attempt = ?, run_started_at = ?, run_ended_at = ?, run_worker = ?, fingerprint = null
     where seq = ?`,
-  /**
-   * Without a delay it keeps its due time, and hence its place. What was due when it was handed out is due, also if the time of
-   * day has been set back since.
-   */
-  releaseItem: `
-    update ${t.item} set state = case when due_at > max(?, coalesce(run_at, 0)) then case when ? then 3 when attempt > 1 then 2 else 1 end else 0 end,
-                    wake_at = case when due_at > max(?, coalesce(run_at, 0)) then due_at end,
-                    hold_by = case when due_at > max(?, coalesce(run_at, 0)) then ? end,
-                    hold_key = case when due_at > max(?, coalesce(run_at, 0)) then ? end,
-                    due_at = coalesce(due_at, ?), settled_token = coalesce(token, settled_token), token = null,
-                    lease_until = null, worker = null, run_at = null
-    where seq = ? returning due_at, state`,
-  /** A delay of nothing is a new due time all the same: the end of the line. */
-  releaseNow: `
-    update ${t.item} set state = 0, wake_at = null, settled_token = coalesce(token, settled_token), token = null, lease_until = null, worker = null,
-                    run_at = null, hold_by = null, hold_key = null, due_at = ?
+  /** What a new place depends on. */
+  placeOf: `
+    select i.due_at, i.attempt, i.deliveries, coalesce(l.at, i.run_at) from ${placed(t)} where i.seq = ?`,
+  placeItem: `
+    update ${t.item} set state = ?, due_at = ?, wake_at = ?, hold_by = ?, hold_key = ?, attempt = ?, start_at = coalesce(?, start_at),
+                    deliveries = ?, settled_token = coalesce(?, settled_token), run_at = null
     where seq = ?`,
-  releaseLater: `
-    update ${t.item} set state = case when ? then 3 when attempt > 1 then 2 else 1 end, due_at = ?, wake_at = ?,
-                    hold_by = ?, hold_key = ?, settled_token = coalesce(token, settled_token), token = null, lease_until = null, worker = null,
-                    run_at = null
-    where seq = ? returning state`,
   /** Its fingerprint stays until its next run has ended: those that failed alike are found together also once they are redriven. */
   redriveItem: `
     update ${t.item} set seq = ?, state = ?, due_at = ?, wake_at = ?, start_at = ?, queue_at = ?, attempt = 1, envelope_rest = ?, deadline = ?,
-                    flags = flags & ~3, hold_by = null, hold_key = null, gate_met = null, token = null, lease_until = null,
-                    worker = null, run_at = null, lapses = 0, crashes = 0, deliveries = 0, cancelled = null, progress = null,
+                    flags = flags & ~3, hold_by = null, hold_key = null, gate_met = null, run_at = null, lapses = 0, crashes = 0, deliveries = 0, cancelled = null, progress = null,
                     ending = null, class = null, outcome = null, end_at = null, keep_until = null,
                     run_attempt = null, run_started_at = null, run_ended_at = null, run_worker = null
     where seq = ?`,
   /** What a redrive has to know: the rest of the envelope, and a run that was folded in. */
   redriveRow: `
-    select envelope_rest, run_attempt, run_started_at, run_ended_at, run_worker, waiter, type, group_id, priority from ${t.item} where seq = ?`,
+    select envelope_rest, run_attempt, run_started_at, run_ended_at, run_worker, waiter, type, coalesce(group_id, id), priority from ${t.item} where seq = ?`,
   nextSeq: `select coalesce(max(seq), 0) + 1 from ${t.item}`,
-  /** A settlement without its lease decides about it: the lease settles nothing, and its token is dropped. */
-  dropToken: `update ${t.item} set token = null where seq = ?`,
-  cancelItem: `update ${t.item} set cancelled = ? where seq = ? and state = 4 returning worker`,
+  cancelItem: `update ${t.item} set cancelled = ? where seq = ?`,
+  /** By seq. */
+  holderOf: `select l.worker from ${t.held} h join ${t.lease} l on l.no = h.lease where h.seq = ?`,
   setFlags: `update ${t.item} set flags = flags | ? where seq = ?`,
-  markGated: `update ${t.item} set flags = flags | 1 where id = ? and state < 5`,
+  markGated: `update ${t.item} set flags = flags | 1 where id = ? and coalesce(state, 0) < 5`,
   /** Only what this gate still holds: the hold may have ended with its time. */
   freeItem: `
-    update ${t.item} set state = 0, due_at = ?, wake_at = null, gate_met = ?, hold_by = null, hold_key = null
+    update ${t.item} set state = null, due_at = ?, wake_at = null, gate_met = ?, hold_by = null, hold_key = null
     where id = ? and state = 3 and hold_by = 'gate' and hold_key = ? and (due_at is null or due_at > ?)
     returning queue, seq, flags`,
   deleteItem: `delete from ${t.item} where seq = ?`,
@@ -229,11 +242,11 @@ export const statementTexts = (t: Tables) => ({
     where id = ? and (keep_until is null or keep_until > ?)`,
   /** The group whose only member is its root: by the unique index on id. */
   single: `
-    select state < 5, group_value, group_final, group_version, waiter is not null or flags & 8, keep_until, seq
+    select coalesce(state, 0) < 5, group_value, group_final, group_version, waiter is not null or flags & 8, keep_until, seq
     from ${t.item} where id = ? and flags & 4 and (keep_until is null or keep_until > ?)`,
   /** The same two without the value: by the primary key, and by the unique index on id. */
   openOfGroup: `select open from ${t.item_group} where id = ? and (keep_until is null or keep_until > ?)`,
-  openOfSingle: `select state < 5 from ${t.item} where id = ? and flags & 4 and (keep_until is null or keep_until > ?)`,
+  openOfSingle: `select coalesce(state, 0) < 5 from ${t.item} where id = ? and flags & 4 and (keep_until is null or keep_until > ?)`,
   joined: `
     update ${t.item} set flags = flags & ~4, group_value = null, group_final = 0, group_version = 0 where seq = ?`,
   putGroup: `
@@ -256,6 +269,7 @@ export const statementTexts = (t: Tables) => ({
   /** By gate_held_id. */
   gatesHolding: `select key from ${t.gate} where held_id = ?`,
   anyMember: `select exists (select 1 from ${t.gate_member})`,
+  anyGroup: `select exists (select 1 from ${t.item_group})`,
   addMember: `insert or ignore into ${t.gate_member} (gate, member) values (?, ?)`,
   /** By gate_member_member. */
   gatesOf: `select gate from ${t.gate_member} where member = ?`,
@@ -263,61 +277,84 @@ export const statementTexts = (t: Tables) => ({
   membersOf: `select member from ${t.gate_member} where gate = ?`,
   deleteMembers: `delete from ${t.gate_member} where gate = ?`,
 
+  // ── places: ready and held ──
+  /** By the keys of these items. */
+  addReady: `
+    insert into ${t.ready} (queue, type, rank, due_at, seq)
+    select queue, type, -priority, due_at, seq from ${t.item} where seq in (select value from json_each(?))`,
+  /** By the primary key, which the row of the item tells. */
+  dropReady: `
+    delete from ${t.ready} where (queue, type, rank, due_at, seq) in
+      (select queue, type, -priority, due_at, seq from ${t.item} where seq = ?)`,
+  /** By the primary key: from the front up to this row. */
+  takeReady: `delete from ${t.ready} where queue = ? and type = ? and (rank, due_at, seq) <= (?, ?, ?)`,
+  addLease: `insert into ${t.lease} (token, queue, until, worker, at, open) values (?, ?, ?, ?, ?, ?) returning no`,
+  hold: `insert into ${t.held} (seq, lease, until) select value, ?, ? from json_each(?)`,
+  dropHeld: `delete from ${t.held} where seq = ? returning lease`,
+  /** By seq. */
+  dropAllHeld: `delete from ${t.held} where seq in (select value from json_each(?))`,
+  leaseOf: `select no, at from ${t.lease} where token = ?`,
+  closeLease: `update ${t.lease} set open = open - ? where no = ? returning open`,
+  dropLease: `delete from ${t.lease} where no = ?`,
+  /** By no. What an extension shortens is looked for in time. */
+  shortenLeases: `update ${t.lease} set until = ? where no in (select value from json_each(?)) and until > ?`,
+  setLease: `update ${t.lease} set until = ?, open = ? where no = ?`,
+
   // ── claim ──
-  /** By item_leased. */
+  /** By lease_until. */
+  lapsedLeases: `select no from ${t.lease} where queue = ? and until <= ? order by until limit +?`,
+  /** All that is held is looked through: no more than the workers run and have fetched. */
   lapsed: `
-    select seq, flags, type, is_running from ${t.item} where queue = ? and state = 4 and lease_until <= ?
-    order by lease_until limit +?`,
-  /** By item_leased: the same rows. The item keeps its due time and hence its place. */
+    select h.seq, i.flags, i.type, h.is_running from ${t.held} h join ${t.item} i on i.seq = h.seq
+    where h.lease in (select value from json_each(?)) and h.until <= ? limit +?`,
+  /** By seq. The item keeps its due time and hence its place. */
   reclaim: `
-    update ${t.item} set state = 0, lapses = lapses + 1, crashes = crashes + is_running,
-                    token = null, lease_until = null, worker = null, run_at = null
-    where seq in (select seq from ${t.item} where queue = ? and state = 4 and lease_until <= ? order by lease_until limit +?)`,
+    update ${t.item} as i set lapses = lapses + 1, deliveries = deliveries + 1, run_at = null,
+                    crashes = crashes + (select h.is_running from ${t.held} h where h.seq = i.seq)
+    where seq in (select value from json_each(?))`,
+  openOfLeases: `
+    select lease, min(until), count(*) from ${t.held} where lease in (select value from json_each(?)) group by lease`,
   /** By item_delayed. */
   due: `select seq, flags from ${t.item} where queue = ? and wake_at <= ? order by wake_at limit +?`,
-  /** By item_delayed: the same rows. A hold ends with its time. */
-  promote: `
-    update ${t.item} set state = 0, wake_at = null, hold_by = null, hold_key = null
-    where seq in (select seq from ${t.item} where queue = ? and wake_at <= ? order by wake_at limit +?)`,
-  /** By item_ready. */
+  /** By seq. A hold ends with its time. */
+  free: `
+    update ${t.item} set state = null, wake_at = null, hold_by = null, hold_key = null
+    where seq in (select value from json_each(?))`,
+  /** By the primary key of ready, one type after the other. */
+  readyTypes: `
+    with recursive one (type) as (
+      select min(type) from ${t.ready} where queue = ?
+      union all select (select min(type) from ${t.ready} where queue = ? and type > one.type) from one where one.type is not null)
+    select type from one where type is not null`,
+  /** By the primary key of ready; the items by seq. */
   ready: `
-    select ${READY} from ${t.item} where queue = ? and state = 0 order by priority desc, due_at, seq limit +?`,
-  /** By item_ready. */
-  headType: `select type from ${t.item} where queue = ? and state = 0 order by priority desc, due_at, seq limit 1`,
-  /** By item_ready, too: another index would know the types, and then have to sort. */
-  readyOf: `
-    select ${READY} from ${t.item} indexed by ${t.named('item_ready')}
-    where queue = ? and state = 0 and type in (select value from json_each(?)) order by priority desc, due_at, seq limit +?`,
+    select ${READY} from ${t.ready} r cross join ${t.item} i on i.seq = r.seq
+    where r.queue = ? and r.type = ? order by r.rank, r.due_at, r.seq limit +?`,
+  readyKeys: `
+    select rank, due_at, seq from ${t.ready} where queue = ? and type = ? and (rank, due_at, seq) > (?, ?, ?)
+    order by rank, due_at, seq limit +?`,
+  /** By seq. */
+  readyRows: `select ${READY} from ${t.item} i where i.seq in (select value from json_each(?))`,
   /** By item_expiring. */
   expired: `
-    select ${READY} from ${t.item} indexed by ${t.named('item_expiring')}
-    where queue = ? and state = 0 and deadline < ? order by deadline, seq limit +?`,
+    select ${READY} from ${t.item} i indexed by ${t.named('item_expiring')}
+    where i.queue = ? and i.state is null and i.deadline < ? and not exists (select 1 from ${t.held} h where h.seq = i.seq)
+    order by i.deadline, i.seq limit +?`,
   anyExpired: `
-    select exists (select 1 from ${t.item} indexed by ${t.named('item_expiring')}
-                   where queue = ? and state = 0 and deadline < ?)`,
-  /** By item_listed, however much of other types there is. */
-  anyWaitingOf: `
-    select exists (select 1 from ${t.item} where state = 0 and queue = ? and type in (select value from json_each(?)))`,
-  /** By seq. A claim reads first and writes then: with `returning` it was no quicker. */
-  lease: `
-    update ${t.item} set state = 4, token = ? || seq, lease_until = ?, worker = ?, run_at = ?, is_running = 0, fence = fence + 1,
-                    deliveries = deliveries + 1
-    where seq in (select value from json_each(?))`,
-  /** By item_ready and item_delayed. */
-  anyReady: `
-    select exists (select 1 from ${t.item} where queue = ? and state = 0)
-        or exists (select 1 from ${t.item} where queue = ? and wake_at <= ?)
-        or exists (select 1 from ${t.message} where queue = ? and token is null)`,
-  /** By item_listed, item_delayed and message_ready. */
-  anyReadyOf: `
-    select exists (select 1 from ${t.item} where state = 0 and queue = ? and type in (select value from json_each(?)))
-        or exists (select 1 from ${t.item} where queue = ? and wake_at <= ?)
+    select exists (select 1 from ${t.item} i indexed by ${t.named('item_expiring')}
+                   where i.queue = ? and i.state is null and i.deadline < ?
+                     and not exists (select 1 from ${t.held} h where h.seq = i.seq))`,
+  /** By the primary key of ready. */
+  anyReady: `select exists (select 1 from ${t.ready} where queue = ?)`,
+  /** By item_delayed and message_ready. */
+  anyToCome: `
+    select exists (select 1 from ${t.item} where queue = ? and wake_at <= ?)
         or exists (select 1 from ${t.message} where queue = ? and token is null)`,
   anyDue: `select exists (select 1 from ${t.item} where queue = ? and wake_at <= ?)`,
   nextDue: `select min(wake_at) from ${t.item} where queue = ? and wake_at > ?`,
-  extendItem: `
-    update ${t.item} set lease_until = ?, is_running = ?, progress = coalesce(?, progress) where seq = ?`,
-  heldRow: `select seq, cancelled from ${t.item} where id = ? and token = ?`,
+  extendItem: `update ${t.held} set until = ?, is_running = ? where seq = ?`,
+  setProgress: `update ${t.item} set progress = ? where seq = ?`,
+  heldRow: `select i.seq, i.cancelled, h.lease from ${placed(t)} where i.id = ? and ${TOKEN} = ?`,
 
   // ── pauses ──
   pauses: `select what, name, is_resumed from ${t.pause}`,
@@ -325,13 +362,10 @@ export const statementTexts = (t: Tables) => ({
     insert into ${t.pause} (what, name, is_resumed) values (?, ?, 0) on conflict (what, name) do update set is_resumed = 0`,
   endPause: `update ${t.pause} set is_resumed = 1 where what = ? and name = ? and is_resumed = 0`,
   deletePause: `delete from ${t.pause} where what = ? and name = ?`,
-  holdPaused: `update ${t.item} set state = 3, hold_by = 'pause', hold_key = ? where seq = ?`,
+  holdPaused: `
+    update ${t.item} set state = 3, hold_by = 'pause', hold_key = ? where seq in (select value from json_each(?))`,
   /** By item_paused. */
   paused: `select seq, flags from ${t.item} where hold_by = 'pause' and hold_key = ? limit +?`,
-  /** By item_paused: the same rows. */
-  freePaused: `
-    update ${t.item} set state = 0, hold_by = null, hold_key = null
-    where seq in (select seq from ${t.item} where hold_by = 'pause' and hold_key = ? limit +?)`,
   pausedQueues: `select distinct queue from ${t.item} where hold_by = 'pause' and hold_key = ? limit 100`,
 
   // ── schedules, workers, log ──
@@ -356,22 +390,33 @@ export const statementTexts = (t: Tables) => ({
   notifications: `select seq, kind, name, body from ${t.notification} where seq > ? and sender <> ? order by seq limit ${NOTIFICATIONS_PER_READ}`,
 
   // ── reading ──
-  view: `select ${VIEW} from ${t.item} where id = ?`,
+  view: `select ${VIEW} from ${placed(t)} where i.id = ?`,
   input: `select input, keep_until from ${t.item} where id = ?`,
-  summary: `select ${SUMMARY} from ${t.item} where id = ?`,
+  summary: `select ${SUMMARY} from ${placed(t)} where i.id = ?`,
   /** By the index of the ids. */
   idsBetween: `
     select id from ${t.item} where id >= ? and id < ? and (keep_until is null or keep_until > ?) order by id limit +?`,
-  summaryBySeq: `select ${SUMMARY} from ${t.item} where seq = ?`,
+  summaryBySeq: `select ${SUMMARY} from ${placed(t)} where i.seq = ?`,
   /** By item_listed, one type of a queue after the other. (queue, type) > (?, ?) would walk over every item of the queue. */
   nextType: `
     select queue, type from ${t.item} where state = ? and queue = ? and type > ? order by type limit 1`,
   /** By item_listed: the first type of the next queue. */
   nextQueue: `
     select queue, type from ${t.item} where state = ? and queue > ? order by queue, type limit 1`,
+  /** By the primary key of ready: the next queue, and the next type of a queue. */
+  nextReadyQueue: `select queue, type from ${t.ready} where queue > ? order by queue, type limit 1`,
+  nextReadyType: `select queue, type from ${t.ready} where queue = ? and type > ? order by type limit 1`,
+  /** What is held: no more than the workers run and have fetched. */
+  heldTypes: `select distinct i.queue, i.type from ${t.held} h cross join ${t.item} i on i.seq = h.seq`,
   /** By item_listed. */
   listed: `
     select seq from ${t.item} where state = ? and queue = ? and type = ? and seq < ? order by seq desc limit +?`,
+  /** By the primary key of ready, in the order of claims: they are sorted by their arrival. */
+  listedReady: `select seq from ${t.ready} where queue = ? and type = ? and seq < ? order by seq desc limit +?`,
+  /** By seq. */
+  listedHeld: `
+    select h.seq from ${t.held} h cross join ${t.item} i on i.seq = h.seq
+    where i.queue = ? and i.type = ? and h.seq < ? order by h.seq desc limit +?`,
   /** By item_tag_listed. */
   listedByTag: `select item from ${t.item_tag} where tag = ? and state = ? and item < ? order by item desc limit +?`,
   /** By item_class. */
@@ -380,12 +425,19 @@ export const statementTexts = (t: Tables) => ({
   /** By item_fingerprint. */
   listedByFingerprint: `
     select seq from ${t.item} where fingerprint = ? and state = ? and seq < ? order by seq desc limit +?`,
+  /** By item_fingerprint: what is open, and whether it is held. */
+  openByFingerprint: `
+    select i.seq from ${t.item} i where i.fingerprint = ? and i.state is null and i.seq < ?
+      and exists (select 1 from ${t.held} h where h.seq = i.seq) = ? order by i.seq desc limit +?`,
   /** By item_grouped. */
   listedByGroup: `
-    select seq from ${t.item} where group_id = ? and group_id <> id and seq < ? order by seq desc limit +?`,
-  rootOfGroup: `select seq from ${t.item} where id = ? and group_id = ?`,
-  /** By item_listed, which has all that is asked for. */
-  counts: `select state, queue, type, count(*) from ${t.item} group by state, queue, type`,
+    select seq from ${t.item} where group_id = ? and seq < ? order by seq desc limit +?`,
+  rootOfGroup: `select seq from ${t.item} where id = ? and group_id is null`,
+  /** By item_listed and ready, which have all that is asked for, and what is held. */
+  counts: `
+    select state, queue, type, count(*) from ${t.item} where state is not null group by state, queue, type
+    union all select 0, queue, type, count(*) from ${t.ready} group by queue, type
+    union all select 4, i.queue, i.type, count(*) from ${t.held} h cross join ${t.item} i on i.seq = h.seq group by i.queue, i.type`,
   /** By item_keep_until: what is over and not yet swept. */
   goneCounts: `
     select state, queue, type, count(*) from ${t.item} indexed by ${t.named('item_keep_until')}
@@ -398,12 +450,9 @@ export const statementTexts = (t: Tables) => ({
   goneEnded: `
     select queue, type, state, count(*) from ${t.item} indexed by ${t.named('item_keep_until')}
     where keep_until <= ? and end_at > ? and state in (5, 6) group by queue, type, state`,
-  /** By item_ready, one priority after the other. */
-  priorityBelow: `select max(priority) from ${t.item} where queue = ? and state = 0 and priority < ?`,
-  /** By item_ready, from the first that is due on: of a queue with one type, the first row. */
+  /** By the primary key of ready: the first of the next priority. */
   oldestDue: `
-    select due_at from ${t.item} indexed by ${t.named('item_ready')}
-    where queue = ? and state = 0 and priority = ? and type = ? order by due_at, seq limit 1`,
+    select rank, due_at from ${t.ready} where queue = ? and type = ? and rank > ? order by rank, due_at limit 1`,
   /** Dead ones by item_failures, which has all that is asked for; retrying ones by item_listed and their last attempts. */
   failures: `
     select fingerprint, class, type, sum(dead), sum(retrying), min(first_at), max(last_at) from (
@@ -427,11 +476,14 @@ export const statementTexts = (t: Tables) => ({
     select i.id, substr(a.error, 1, ${LISTED_ERROR_CHARACTERS + 1}), a.ended_at from ${t.item} i indexed by ${t.named('item_fingerprint')}
     join ${t.attempt} a on a.item = i.seq and a.n = (select max(n) from ${t.attempt} l where l.item = i.seq)
     where i.fingerprint = ? and i.state = 2 and a.class is ? and i.type = ? order by a.ended_at desc limit 1`,
-  /** By item_stuck. */
+  /** By seq, so many rows at a time, and by item_stuck: what is open and neither ready nor held, or waits for nothing at all. */
   stuckItems: `
-    select ${SUMMARY}, seq from ${t.item} indexed by ${t.named('item_stuck')}
-    where ((state = 4 and lease_until is null) or (state in (1, 2, 3) and wake_at is null and hold_by is null))
-      and seq < ? order by seq desc limit +?`,
+    select ${SUMMARY}, i.seq from ${placed(t)} where i.seq < ? and i.seq >= ? and (
+        (i.state is null and h.seq is null
+          and not exists (select 1 from ${t.ready} r where (r.queue, r.type, r.rank, r.due_at, r.seq) = (i.queue, i.type, -i.priority, i.due_at, i.seq)))
+        or (i.state in (1, 2, 3) and i.wake_at is null and i.hold_by is null))
+    order by i.seq desc limit +?`,
+  lastSeq: `select coalesce(max(seq), 0) from ${t.item}`,
   /** By item_keep_until. */
   anyGone: `select exists (select 1 from ${t.item} where keep_until <= ?)`,
   /** By item_delayed, one queue after the other. */
@@ -481,7 +533,9 @@ export const statementTexts = (t: Tables) => ({
   size: `
     select (select count(*) from ${t.message} where queue = ? and token is null)
          + (select count(*) from ${t.message} where queue = ? and token is not null)
-         + (select count(*) from ${t.item} where queue = ? and state in (0, 1, 2, 3, 4))`,
+         + (select count(*) from ${t.item} where queue = ? and state in (1, 2, 3))
+         + (select count(*) from ${t.ready} where queue = ?)
+         + (select count(*) from ${t.held} h cross join ${t.item} i on i.seq = h.seq where i.queue = ?)`,
   /** By message_ready: bodies that are to become items. */
   foreignBodies: `
     select seq, body, due_at, id from ${t.message} where queue = ? and token is null order by priority desc, due_at, seq limit +?`,
@@ -492,7 +546,8 @@ export const statementTexts = (t: Tables) => ({
   setMode: `insert into ${t.setting} (name, value) values ('mode', ?) on conflict do nothing`,
   boot: `select value from ${t.setting} where name = 'boot'`,
   setBoot: `insert into ${t.setting} (name, value) values ('boot', ?) on conflict do update set value = excluded.value`,
-  endItemLeases: `update ${t.item} set lease_until = ? where state = 4 and lease_until is not null`,
+  endHeld: `update ${t.held} set until = ?`,
+  endLeases: `update ${t.lease} set until = ?`,
   endMessageLeases: `update ${t.message} set lease_until = ? where token is not null`,
 
   // ── the store port: by the primary key ──
@@ -518,9 +573,19 @@ interface Rows {
     priority: number,
   ]
   nextSeq: readonly [number]
-  releaseItem: readonly [dueAt: number, state: number]
-  releaseLater: readonly [state: number]
-  cancelItem: readonly [string | null]
+  insertItem: readonly [seq: number]
+  seqsPresent: readonly [number]
+  placeOf: readonly [dueAt: number | null, attempt: number, deliveries: number, claimedAt: number | null]
+  holderOf: readonly [string]
+  addLease: readonly [no: number]
+  dropHeld: readonly [lease: number]
+  leaseOf: readonly [no: number, at: number]
+  closeLease: readonly [open: number]
+  lapsedLeases: readonly [number]
+  openOfLeases: readonly [lease: number, until: number, open: number]
+  readyTypes: readonly [string]
+  readyKeys: ReadyKey
+  readyRows: ReadyRow
   freeItem: readonly [queue: string, seq: number, flags: number]
   lastAttempt: readonly [number]
   attempts: AttemptRow
@@ -531,6 +596,7 @@ interface Rows {
   gate: GateRow
   gatesHolding: readonly [string]
   anyMember: readonly [number]
+  anyGroup: readonly [number]
   gatesOf: readonly [string]
   lapsed: readonly [seq: number, flags: number, type: string, wasRunning: number]
   due: readonly [seq: number, flags: number]
@@ -540,15 +606,12 @@ interface Rows {
   input: readonly [input: string, keepUntil: number | null]
   ready: ReadyRow
   anyReady: readonly [number]
-  headType: readonly [string]
-  readyOf: ReadyRow
   expired: ReadyRow
   anyExpired: readonly [number]
-  anyWaitingOf: readonly [number]
-  anyReadyOf: readonly [number]
+  anyToCome: readonly [number]
   anyDue: readonly [number]
   nextDue: readonly [number | null]
-  heldRow: readonly [number, string | null]
+  heldRow: readonly [seq: number, cancelled: string | null, lease: number]
   pauses: readonly [what: 'queue' | 'type', name: string, isResumed: number]
   pausedQueues: readonly [string]
   schedule: readonly [nextAt: number, spec: string]
@@ -572,7 +635,14 @@ interface Rows {
   openOfSingle: readonly [number]
   nextType: readonly [queue: string, type: string]
   nextQueue: readonly [queue: string, type: string]
+  nextReadyQueue: readonly [queue: string, type: string]
+  nextReadyType: readonly [queue: string, type: string]
+  heldTypes: readonly [queue: string, type: string]
   listed: readonly [number]
+  listedReady: readonly [number]
+  listedHeld: readonly [number]
+  openByFingerprint: readonly [number]
+  lastSeq: readonly [number]
   listedByTag: readonly [number]
   listedByClass: readonly [number]
   listedByFingerprint: readonly [number]
@@ -582,8 +652,7 @@ interface Rows {
   goneCounts: readonly [state: number, queue: string, type: string, count: number]
   ended: readonly [queue: string, type: string, state: number, count: number]
   goneEnded: readonly [queue: string, type: string, state: number, count: number]
-  priorityBelow: readonly [number | null]
-  oldestDue: readonly [number]
+  oldestDue: readonly [rank: number, dueAt: number]
   failures: readonly [
     fingerprint: string,
     failureClass: string | null,

@@ -6,6 +6,10 @@ const MAX_PREFIX = 500
 
 const NAMES = [
   'item',
+  'ready',
+  'lease',
+  'held',
+  'job',
   'item_tag',
   'attempt',
   'item_group',

@@ -1,6 +1,7 @@
 import type { At } from '../../core/time/time.js'
 import { WAITING } from '../shared/state-codes.js'
 import { HAS_TAGS } from './item-flags.js'
+import { makeReady } from './places.js'
 import type { Statements } from './sql.js'
 
 /** The tags of these items follow them into their new state. */
@@ -16,6 +17,9 @@ export function moveTags(
 export function promote(sql: Statements, queue: string, now: At, limit: number): void {
   const due = sql.due.all(queue, now, limit)
   if (due.length === 0) return
-  sql.promote.run(queue, now, limit)
+  makeReady(
+    sql,
+    due.map(([seq]) => seq),
+  )
   moveTags(sql, due, WAITING)
 }

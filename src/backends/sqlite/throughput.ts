@@ -33,14 +33,13 @@ export function throughputOf(sql: Statements, after: At, now: At): Throughput[] 
   )
 }
 
+/** The first of each priority, one after the other. */
 function oldestIn(sql: Statements, queue: string, type: string): At | undefined {
   let oldest: At | undefined
-  let above = Number.POSITIVE_INFINITY
-  for (;;) {
-    const priority = sql.priorityBelow.get(queue, above)?.[0]
-    if (priority == null) return oldest
-    above = priority
-    const dueAt = sql.oldestDue.get(queue, priority, type)?.[0]
-    if (dueAt !== undefined && (oldest === undefined || dueAt < oldest)) oldest = dueAt
+  for (let found = sql.oldestDue.get(queue, type, Number.NEGATIVE_INFINITY); found !== undefined; ) {
+    const [rank, dueAt] = found
+    if (oldest === undefined || dueAt < oldest) oldest = dueAt
+    found = sql.oldestDue.get(queue, type, rank)
   }
+  return oldest
 }

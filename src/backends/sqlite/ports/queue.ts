@@ -97,7 +97,7 @@ export function queuePort(context: SqliteContext, queue: string): SqliteQueue {
       })
     },
     deadLetter: (body: string, error: string): Promise<void> => deadLetters.add({ body, error }),
-    size: (): Promise<number> => connection.read((sql) => sql.size.get(queue, queue, queue)?.[0] ?? 0),
+    size: (): Promise<number> => connection.read((sql) => sql.size.get(queue, queue, queue, queue, queue)?.[0] ?? 0),
   }
   const beyond = {
     async pushMany(bodies: readonly { readonly body: string; readonly options?: PushOptions }[]): Promise<void> {
