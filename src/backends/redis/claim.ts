@@ -2,6 +2,7 @@ import type { At } from '../../core/time/time.js'
 import type { ClaimedItem } from '../../ports/item.js'
 import type { ClaimReply, ClaimRequest } from '../../ports/ledger.js'
 import { expiredShare } from '../shared/expired-share.js'
+import { lightItems } from './light-items.js'
 import { type Cell, envelopeFrom } from './read.js'
 import { msWord } from './time.js'
 
@@ -43,7 +44,7 @@ export function claimReplyFrom(
   for (let i = 0; i < unreadable.length; i += 2) bodies.push({ queue: unreadable[i]!, body: unreadable[i + 1]! })
   return {
     claimed: {
-      items: rows.map((row, i) => claimedFrom(row, `${token}.${i}`, at + leaseMs)),
+      items: itemsFrom(rows, token, at + leaseMs),
       more: more === 1,
       ...(due === null ? undefined : { nextDueAt: due }),
       now: at,
@@ -54,6 +55,19 @@ export function claimReplyFrom(
     removed,
   }
 }
+
+function itemsFrom(rows: readonly (readonly Cell[])[], token: string, until: At): readonly ClaimedItem[] {
+  const items: ClaimedItem[] = []
+  let whole = 0
+  for (const row of rows) {
+    if (row[0] !== LIGHT) items.push(claimedFrom(row, `${token}.${whole++}`, until))
+    else for (const item of lightItems(row, token, until)) items.push(item)
+  }
+  return items
+}
+
+/** Begins a row with light items of one claim; others begin with an id. */
+const LIGHT = 1
 
 function claimedFrom(row: readonly Cell[], token: string, until: At): ClaimedItem {
   const [

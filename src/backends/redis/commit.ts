@@ -6,6 +6,8 @@ import { guardedId } from '../shared/check-guard.js'
 import { keepsUtf8, refusalOf } from '../shared/refusal.js'
 import { keepMsOf } from '../shared/sort-effects.js'
 import type { RedisContext } from './context.js'
+import { completeLight, enqueueLight } from './light-commit.js'
+import { type LightEnd, lightEnd, lightEnqueue } from './light-items.js'
 import type { Cell } from './read.js'
 import type { Swept } from './retention.js'
 import { attemptText, bodyTexts } from './stored-texts.js'
@@ -17,50 +19,128 @@ const LETTERS: Readonly<Record<ItemStatus, string>> = { pending: 'p', running: '
 /** The most settlements in one script: while it runs, the server does nothing else. */
 const MAX_BATCH = 500
 
-/** Commits a batch, in as many scripts as it takes. */
+/** The most light items in one script: each takes a fraction of the time. */
+const MAX_LIGHT = 1_000
+/** A batch that changes between light items and others more often than this is sent as if none were light. */
+const MAX_TURNS = 8
+
+/**
+ * Commits a batch, in as many scripts as it takes. What ends light items comes first, because it touches nothing else; all else keeps
+ * its order, so that items arrive in the order in which they were enqueued.
+ */
 export async function commitBatch(
   context: RedisContext,
   swept: Swept,
   batch: readonly Settlement[],
 ): Promise<readonly CommitResult[]> {
-  if (batch.length <= MAX_BATCH) return commitOnce(context, swept, batch)
-  const results: CommitResult[] = []
-  for (let from = 0; from < batch.length; from += MAX_BATCH)
-    results.push(...(await commitOnce(context, swept, batch.slice(from, from + MAX_BATCH))))
+  const results: CommitResult[] = new Array(batch.length)
+  const ends: Numbered<LightEnd>[] = []
+  const turns = new Turns()
+  for (let i = 0; i < batch.length; i += 1) {
+    const settlement = batch[i]!
+    // One that is malformed must not fail the others.
+    try {
+      // bodyText writes any input, as JSON where it has to: only the other texts are checked.
+      const refusal = refusalOf(settlement, context.maxItemBytes, keepsUtf8)
+      const end = refusal === undefined ? lightEnd(settlement) : undefined
+      if (refusal !== undefined) results[i] = refusal
+      else if (end !== undefined) ends.push({ i, what: end })
+      else turns.add(i, lightEnqueue(settlement))
+    } catch (error) {
+      results[i] = { kind: 'failed', error }
+    }
+  }
+  const left = await inPieces(ends, (some) => completeLight(context, some), results, closedBy)
+  for (const { i, light } of turns.all()) {
+    const rest =
+      light === undefined ? i : await inPieces(light, (some) => enqueueLight(context, some), results, notClosed)
+    await commitWhole(context, swept, batch, rest, results)
+  }
+  await commitWhole(context, swept, batch, left, results)
   return results
 }
 
-async function commitOnce(
+interface Numbered<T> {
+  readonly i: number
+  readonly what: T
+}
+
+/** Neighbours in a batch that are sent together: light enqueues, or others. */
+interface Turn {
+  readonly i: number[]
+  readonly light?: Numbered<EffectOf<'enqueue'>>[]
+}
+
+class Turns {
+  #turns: Turn[] = []
+  /** A script of light items knows each id once. */
+  readonly #ids = new Set<string>()
+
+  add(i: number, enqueue: EffectOf<'enqueue'> | undefined): void {
+    const last = this.#turns.at(-1)
+    if (enqueue === undefined || this.#ids.has(enqueue.item.id)) {
+      if (last !== undefined && last.light === undefined) last.i.push(i)
+      else this.#turns.push({ i: [i] })
+      return
+    }
+    this.#ids.add(enqueue.item.id)
+    const one = { i, what: enqueue }
+    if (last?.light === undefined) this.#turns.push({ i: [i], light: [one] })
+    else {
+      last.i.push(i)
+      last.light.push(one)
+    }
+  }
+
+  all(): readonly Turn[] {
+    return this.#turns.length <= MAX_TURNS ? this.#turns : [{ i: this.#turns.flatMap(({ i }) => i) }]
+  }
+}
+
+const notClosed = (): CommitResult => ({ kind: 'applied', closed: [] })
+const closedBy = ({ lease }: LightEnd): CommitResult => ({ kind: 'applied', closed: [{ groupId: lease.id }] })
+
+/** Sends light items. Returns the places in the batch of those that were not applied. */
+async function inPieces<T>(
+  all: readonly Numbered<T>[],
+  send: (some: readonly T[]) => Promise<readonly number[]>,
+  results: CommitResult[],
+  applied: (what: T) => CommitResult,
+): Promise<readonly number[]> {
+  const left: number[] = []
+  for (let from = 0; from < all.length; from += MAX_LIGHT) {
+    const some = all.slice(from, from + MAX_LIGHT)
+    const refused = new Set(await send(some.map(({ what }) => what)))
+    some.forEach(({ i, what }, at) => {
+      if (refused.has(at)) left.push(i)
+      else results[i] = applied(what)
+    })
+  }
+  return left
+}
+
+/** Commits some settlements of a batch that may do anything. */
+async function commitWhole(
   context: RedisContext,
   swept: Swept,
   batch: readonly Settlement[],
-): Promise<readonly CommitResult[]> {
-  const words = new BatchWords()
-  const results: CommitResult[] = []
-  const sent: Settlement[] = []
-  for (const settlement of batch) {
-    const stopped = stoppedBy(settlement, context.maxItemBytes, words)
-    // The reply of the script replaces a placeholder.
-    results.push(stopped ?? { kind: 'stale' })
-    if (stopped === undefined) sent.push(settlement)
-  }
-  if (sent.length === 0) return results
-  const reply = (await context.run('commit', words.all())) as readonly unknown[]
-  swept.removed(reply[4] as number, reply[3] === 1)
-  const answers = resultsFrom(reply, sent)
-  let next = 0
-  return batch.map((settlement, i) => (settlement === sent[next] ? answers[next++]! : results[i]!))
-}
-
-/** Why a settlement is not sent: one that is malformed must not fail the others. */
-function stoppedBy(settlement: Settlement, maxItemBytes: number, words: BatchWords): CommitResult | undefined {
-  try {
-    // bodyTexts writes any input, as JSON where it has to: only the other texts are checked.
-    const refusal = refusalOf(settlement, maxItemBytes, keepsUtf8)
-    if (refusal === undefined) words.add(settlement)
-    return refusal
-  } catch (error) {
-    return { kind: 'failed', error }
+  which: readonly number[],
+  results: CommitResult[],
+): Promise<void> {
+  for (let from = 0; from < which.length; from += MAX_BATCH) {
+    const words = new BatchWords()
+    const sent = which.slice(from, from + MAX_BATCH).filter((i) => {
+      const failure = words.add(batch[i]!)
+      if (failure !== undefined) results[i] = failure
+      return failure === undefined
+    })
+    if (sent.length === 0) continue
+    const reply = (await context.run('commit', words.all())) as readonly unknown[]
+    swept.removed(reply[4] as number, reply[3] === 1)
+    const settlements = sent.map((i) => batch[i]!)
+    resultsFrom(reply, settlements).forEach((result, at) => {
+      results[sent[at]!] = result
+    })
   }
 }
 
@@ -73,14 +153,15 @@ class BatchWords {
   readonly #groups = new Set<string>()
   readonly #words: Words = []
 
-  /** Adds one. If it makes no sense (an effect without its fields) this throws, and it is as if it had not been added. */
-  add(settlement: Settlement): void {
+  /** Adds one. If it makes no sense (an effect without its fields) it is as if it had not been added, and the result says why. */
+  add(settlement: Settlement): CommitResult | undefined {
     const { length } = this.#words
     try {
       encodeSettlement(this.#words, settlement, this.#ids, this.#groups)
+      return undefined
     } catch (error) {
       this.#words.length = length
-      throw error
+      return { kind: 'failed', error }
     }
   }
 

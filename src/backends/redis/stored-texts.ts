@@ -17,7 +17,11 @@ export function bodyTexts({ id: _id, type: _type, groupId: _group, input, ...res
   // What a reader takes for granted is not kept: there are many of these.
   if (head['attempt'] === 1) delete head['attempt']
   if (head['priority'] === 0) delete head['priority']
-  return { head: JSON.stringify(head), body: isWellFormed(input) ? `=${input}` : JSON.stringify(input) }
+  return { head: JSON.stringify(head), body: bodyText(input) }
+}
+
+export function bodyText(input: string): string {
+  return isWellFormed(input) ? `=${input}` : JSON.stringify(input)
 }
 
 /** The input of a body as it was stored. One that is older than heads, or came as a plain message written unlike JSON.stringify, is a whole envelope. */

@@ -11,9 +11,31 @@ local function expect(key, score, member)
   expected[key][member] = score
 end
 local sizes = {}
-local flat = redis.call('HGETALL', prefix .. ':items')
-for i = 1, #flat, 2 do
-  local id, r = flat[i], cmsgpack.unpack(flat[i + 1])
+local claims = {}
+-- An item that is still a text: what its lists have to say is in it, in its end, or in the claim that it was handed out with.
+local function light(id, text)
+  local arrival, due, queue, kind, priority = string.match(text, '^h(%d%d%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d%d%d%d%d)([^\\30]*)\\30([^\\30]*)\\30([^\\30]*)\\30')
+  local place = #queue .. ':' .. queue .. kind
+  local ended = redis.call('HGET', prefix .. ':ends', id)
+  local no = redis.call('ZSCORE', prefix .. ':index:a:' .. place, id)
+  if ended then
+    if no then wrong[#wrong + 1] = id .. ' has ended and is active' end
+    expect(prefix .. ':index:c:' .. place, tonumber(string.sub(ended, 1, 13)) * 2048 + arrival % 2048, id)
+  elseif no then
+    if not redis.call('HGET', prefix .. ':claims', no) then wrong[#wrong + 1] = id .. ' is of no claim' end
+    if not redis.call('ZSCORE', prefix .. ':claim-ends:' .. queue, no) then wrong[#wrong + 1] = id .. ' never lapses' end
+    claims[no] = true
+    expect(prefix .. ':index:a:' .. place, tonumber(no), id)
+  else
+    expect(prefix .. ':ready:' .. priority .. ':' .. place, tonumber(due), arrival .. id)
+  end
+  -- Its last field is its input. A long one is elsewhere.
+  if (redis.call('HEXISTS', prefix .. ':inputs', id) == 1) ~= (string.byte(text, -1) == 30) then wrong[#wrong + 1] = id .. ' has two inputs, or none' end
+  for _, hash in ipairs({ 'results', 'attempts', 'groups' }) do
+    if redis.call('HEXISTS', prefix .. ':' .. hash, id) == 1 then wrong[#wrong + 1] = id .. ' is light and has ' .. hash end
+  end
+end
+local function whole(id, r)
   local state, queue, kind, due, arrival, word, more = r[1], r[2], r[3], r[6], r[7], r[8], r[9] or {}
   -- true: any score will do, it is the moment in which the item came there.
   local instant = word == 'w' and due or more.ea
@@ -23,7 +45,9 @@ for i = 1, #flat, 2 do
   for _, tag in ipairs(more.tg or {}) do lists[#lists + 1] = 't:' .. tag end
   if more.cl then lists[#lists + 1] = 'c:' .. more.cl end
   if more.fp then lists[#lists + 1] = 'f:' .. more.fp end
-  for _, list in ipairs(lists) do expect(prefix .. ':index:' .. word .. ':' .. list, score, id) end
+  for i, list in ipairs(lists) do
+    if word ~= 'w' or i > 1 then expect(prefix .. ':index:' .. word .. ':' .. list, score, id) end
+  end
   if more.fp and (word == 'd' or word == 'r') then
     local class = word == 'd' and more.cl or word == 'r' and more.fc or ''
     local group = #class .. ':' .. class .. #kind .. ':' .. kind .. more.fp
@@ -34,6 +58,14 @@ for i = 1, #flat, 2 do
   if word == 'w' and more.dd then expect(prefix .. ':expiring:' .. queue, more.dd, string.format('%012d', arrival) .. id) end
   if (word == 's' or word == 'r') and due then expect(prefix .. ':delayed:' .. queue, due, id) end
   if state == 'r' then expect(prefix .. ':leases:' .. queue, more.un, id) end
+  if redis.call('HEXISTS', prefix .. ':ends', id) == 1 then wrong[#wrong + 1] = id .. ' has the end of a light item' end
+end
+local flat = redis.call('HGETALL', prefix .. ':items')
+for i = 1, #flat, 2 do
+  if string.sub(flat[i + 1], 1, 1) == 'h' then light(flat[i], flat[i + 1]) else whole(flat[i], cmsgpack.unpack(flat[i + 1])) end
+end
+for _, no in ipairs(redis.call('HKEYS', prefix .. ':claims')) do
+  if not claims[no] then wrong[#wrong + 1] = 'claim ' .. no .. ' has no items' end
 end
 for group, size in pairs(sizes) do expect(prefix .. ':failures', size, group) end
 for key, members in pairs(expected) do

@@ -20,6 +20,8 @@ for _, field in ipairs(call('HKEYS', COUNTS)) do
   local word, size, rest = string.match(field, '^(.)(%d+):(.*)$')
   local queue, kind = string.sub(rest, 1, tonumber(size)), string.sub(rest, tonumber(size) + 1)
   local is_meant = (ARGV[4] == '' or ARGV[4] == '=' .. queue) and (ARGV[5] == '' or ARGV[5] == '=' .. kind)
-  if is_meant and string.find(words, word, 1, true) then sum = sum + size_of(INDEX .. word .. ':' .. string.sub(field, 2)) end
+  if is_meant and string.find(words, word, 1, true) then
+    for _, key in ipairs(lists_of(word, string.sub(field, 2))) do sum = sum + size_of(key) end
+  end
 end
 return sum

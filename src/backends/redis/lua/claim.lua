@@ -1,14 +1,14 @@
 -- claim.lua: reclaims lapsed leases, promotes due items, then leases ready items: by priority, then due time, then arrival, whatever
 -- their type. With rooms, a few items whose deadline has passed come first.
 --
--- ARGV  now, token (each lease has it with its number in the reply, from 0), lease (ms), worker,
+-- ARGV  now, token (the lease of a whole record has it with its number among those of the reply, from 0), lease (ms), worker,
 --       step (the most lapsed, due, expired or plain entries that one call handles),
 --       how many rooms ('': any type, and no limit but that of the queue), and for each: max, how many types, types...;
 --       and queue, max, how many expired ones at most (with rooms) for each queue in order
 -- REPLY now, more, next due or false, whether expired entries are left, how many items were removed, unreadable {queue, body...},
 --       types of the runs that were cut off {...}, items...
 --       item: id, queue, body, head or false, type, group or false, attempt, startAt, queueAt, redrives, fence, lapses, crashes,
---       deliveries, met, cancel reason
+--       deliveries, met, cancel reason; or, for light items of one claim: 1, queue, number of the claim, {ids}, {texts}
 local token, lease, worker, step = ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 -- The most empty lists that one call clears away.
 local MAX_CLEARED = 50
@@ -31,6 +31,9 @@ if ARGV[6] ~= '' then
   end
 end
 
+-- Blocks that end with one function: a script has at most 200 local names at a time.
+local adopt
+do
 -- The server reads NaN and Infinity as JSON. Sorting by one raises in the middle of the script, and other readers reject the body,
 -- so such a body counts as unreadable.
 local function is_sound(value)
@@ -80,7 +83,7 @@ end
 
 local MOST_LETTERS = 10000
 -- A message that was pushed as text becomes an item if it is an envelope; otherwise it is removed and reported.
-local function adopt(queue, max)
+function adopt(queue, max)
   if call('EXISTS', MESSAGE_PRIORITIES .. queue, MESSAGE_DELAYED .. queue, MESSAGE_LEASES .. queue) == 0 then return end
   free_messages(queue, max)
   local taken = take_messages(queue, max)
@@ -113,6 +116,7 @@ local function adopt(queue, max)
     end
   end
 end
+end
 
 even_when_full()
 local has_expired = sweep(step)
@@ -126,28 +130,80 @@ for i = first_queue, #ARGV, 3 do
 end
 settle_records()
 
-local items, ids = {}, {}
+-- What is handed out; those of it that are whole records: their ids, and where they are in the list.
+local items, ids, whole = {}, {}, {}
 
 local function hand_out(id, r, queue)
   local m = more_of(r)
   r[STATE] = 'r'
-  -- Each item has its own token, also within one claim.
-  m.tk, m.un, m.wk, m.ra, m.hb, m.hk = token .. '.' .. #items, until_at, worker, now, nil, nil
+  m.tk, m.un, m.wk, m.ra, m.hb, m.hk = token .. '.' .. #ids, until_at, worker, now, nil, nil
   m.fe, m.dl = (m.fe or 0) + 1, (m.dl or 0) + 1
   local met = false
   if m.me ~= nil then met = m.me and '1' or '0' end
   ids[#ids + 1] = id
+  -- Its input comes last.
+  whole[#ids] = #items + 1
   items[#items + 1] = {
     id, queue, false, r[HEAD] or false, r[TYPE], r[GROUP], m.at or false, m.sa or false, m.qa or false, m.rd or false, m.fe, m.la or 0, m.cr or 0, m.dl, met,
     m.ca or false,
   }
 end
 
+-- ── light items leave as they are stored: those of one queue and type under one claim ──
+
+local CLAIM_SEQ = prefix .. ':claim-seq'
+local claim_no, light_claims = nil, {}
+-- Those whose input is kept apart: id, and where their text is.
+local long = {}
+
+-- Rises with every claim, also where the time does not. Odd: other items of the list of active ones have even scores.
+local function next_claim()
+  claim_no = math.max((claim_no or tonumber(call('GET', CLAIM_SEQ) or '-1')) + 2, now * PLACES + 1)
+  return string.format('%.0f', claim_no)
+end
+
+local function hand_out_light(queue, queue_type, id, text)
+  local claim, last = light_claims[queue_type], items[#items]
+  if not claim then
+    claim = { queue = queue, no = next_claim(), count = 0 }
+    light_claims[queue_type] = claim
+  end
+  if not last or last.claim ~= claim then
+    last = { 1, queue, claim.no, {}, {}, claim = claim, active = INDEX .. 'a:' .. queue_type }
+    items[#items + 1] = last
+  end
+  local n = #last[4] + 1
+  last[4][n], last[5][n] = id, text
+  if string.byte(text, -1) == 30 then long[#long + 1] = { id, last[5], n } end
+  claim.count = claim.count + 1
+  add(last.active, claim.no, id)
+end
+
+local function write_light_claims()
+  local names = {}
+  for i = 1, #long do names[i] = long[i][1] end
+  for i, input in ipairs(many(INPUTS, names)) do
+    local texts, n = long[i][2], long[i][3]
+    if input then texts[n] = texts[n] .. input end
+  end
+  for queue_type, claim in pairs(light_claims) do
+    call('HSET', CLAIMS, claim.no, string.format('%013d', now) .. queue_type .. '\30' .. token .. '\30' .. worker)
+    call('ZADD', CLAIM_ENDS .. claim.queue, until_at, claim.no)
+    count('w', queue_type, -claim.count)
+    count('a', queue_type, claim.count)
+  end
+  if claim_no then call('SET', CLAIM_SEQ, string.format('%.0f', claim_no)) end
+end
+
 -- ── the ready items of a queue, type by type: a type without room is never scanned ──
 
-local cleared = 0
 -- The ready sets that items were taken out of, each with its lane and priority.
 local used = {}
+local expired_of, serve_expired, serve
+-- Queues that may hold more expired items than their share allowed.
+local piled = {}
+do
+local cleared = 0
 
 -- The next item of a lane (one type of a queue), in `member`, `due` and `priority`. False: there is none, or too many
 -- empty lists come before it.
@@ -181,20 +237,57 @@ local function advance(lane)
   end
 end
 
-local function lanes_of(queue, wanted)
-  local kinds, lanes = types, {}
-  if not rooms then
-    kinds = {}
-    local waiting = 'w' .. queue_type_of(queue, '')
-    for _, field in ipairs(call('HKEYS', COUNTS)) do
-      if string.sub(field, 1, #waiting) == waiting then kinds[#kinds + 1] = string.sub(field, #waiting + 1) end
+-- The types to claim of a queue.
+local function kinds_of(queue)
+  if rooms then return types end
+  local kinds, waiting = {}, 'w' .. queue_type_of(queue, '')
+  for _, field in ipairs(call('HKEYS', COUNTS)) do
+    if string.sub(field, 1, #waiting) == waiting then kinds[#kinds + 1] = string.sub(field, #waiting + 1) end
+  end
+  return kinds
+end
+
+local function pause_of(queue, kind)
+  return paused('queue:' .. queue) and 'queue:' .. queue or paused('type:' .. kind) and 'type:' .. kind or nil
+end
+
+-- Where items of one type and priority wait and those that come first are light, nothing has to be compared. Returns how many more are wanted.
+local function serve_alone(queue, kinds, wanted)
+  local only
+  for _, kind in ipairs(kinds) do
+    if call('EXISTS', PRIORITIES .. queue_type_of(queue, kind)) == 1 then
+      if only then return wanted end
+      only = kind
     end
   end
+  if not only or pause_of(queue, only) then return wanted end
+  local queue_type, room = queue_type_of(queue, only), rooms and rooms[only] or { left = wanted }
+  local names = call('ZRANGE', PRIORITIES .. queue_type, 0, 1)
+  if #names > 1 then return wanted end
+  if room.left <= 0 then
+    more = 1
+    return 0
+  end
+  local key = READY .. names[1] .. ':' .. queue_type
+  local members, ids = call('ZRANGE', key, 0, math.min(wanted, room.left) - 1), {}
+  for i = 1, #members do ids[i] = string.sub(members[i], 13) end
+  local texts = many(ITEMS, ids)
+  for i = 1, #ids do
+    if not texts[i] or string.byte(texts[i]) ~= LIGHT then return wanted end
+  end
+  for i = 1, #ids do hand_out_light(queue, queue_type, ids[i], texts[i]) end
+  if #ids > 0 then call('ZREMRANGEBYRANK', key, 0, #ids - 1) end
+  room.left = room.left - #ids
+  if call('EXISTS', key) == 1 then more = 1 else call('ZREM', PRIORITIES .. queue_type, names[1]) end
+  return 0
+end
+
+local function lanes_of(queue, kinds, wanted)
+  local lanes = {}
   -- With many types, few items of each are needed.
   local some = math.max(2, math.ceil(2 * wanted / math.max(1, #kinds)))
   for _, kind in ipairs(kinds) do
-    local pause = paused('queue:' .. queue) and 'queue:' .. queue or paused('type:' .. kind) and 'type:' .. kind
-    local lane = { queue_type = queue_type_of(queue, kind), room = rooms and rooms[kind], pause = pause, rank = 0, step = some, page = {}, i = 1 }
+    local lane = { queue_type = queue_type_of(queue, kind), room = rooms and rooms[kind], pause = pause_of(queue, kind), rank = 0, step = some, page = {}, i = 1 }
     if advance(lane) then lanes[#lanes + 1] = lane end
   end
   return lanes
@@ -232,15 +325,12 @@ local function first_of(heap)
   return nil
 end
 
-local function expired_of(queue, most)
+function expired_of(queue, most)
   return call('ZRANGEBYSCORE', EXPIRING .. queue, '-inf', '(' .. string.format('%.17g', now), 'LIMIT', 0, most)
 end
 
--- Queues that may hold more expired items than their share allowed.
-local piled = {}
-
 -- An expired item needs no room: the worker that claims it ends it. Paused items are held. Returns how many were handed out.
-local function serve_expired(queue, share)
+function serve_expired(queue, share)
   local members = expired_of(queue, share)
   if #members == 0 then return 0 end
   local names, served = {}, 0
@@ -251,7 +341,7 @@ local function serve_expired(queue, share)
     local _, member = nil, nil
     if r then _, member = expiry_of(id, r) end
     if member == members[i] then
-      local pause = paused('queue:' .. queue) and 'queue:' .. queue or paused('type:' .. r[TYPE]) and 'type:' .. r[TYPE]
+      local pause = pause_of(queue, r[TYPE])
       change(id)
       if pause then
         local m = more_of(r)
@@ -275,8 +365,11 @@ local function serve_expired(queue, share)
 end
 
 -- Leases up to `wanted` items of a queue. Paused items are held on the way, and take no room.
-local function serve(queue, wanted)
-  local lanes, passed, heap = lanes_of(queue, wanted), 0, {}
+function serve(queue, wanted)
+  local kinds = kinds_of(queue)
+  wanted = serve_alone(queue, kinds, wanted)
+  if wanted <= 0 then return end
+  local lanes, passed, heap = lanes_of(queue, kinds, wanted), 0, {}
   for i, one in ipairs(lanes) do heap[i] = one end
   for i = math.floor(#heap / 2), 1, -1 do sink(heap, i) end
   local lane
@@ -298,13 +391,25 @@ local function serve(queue, wanted)
       if advance(lane) then sink(heap, 1) end
       lane = first_of(heap)
     end
-    fetch(names)
+    local texts, others, their_texts = many(ITEMS, names), {}, {}
+    for i = 1, #names do
+      local text = texts[i]
+      if text and string.byte(text) == LIGHT and not chosen[i][4].pause then
+        chosen[i].text = text
+      elseif records[names[i]] == nil then
+        others[#others + 1], their_texts[#others + 1] = names[i], text
+      end
+    end
+    load_texts(others, their_texts)
     for _, one in ipairs(chosen) do
       local id, key, member, from = one[1], one[2], one[3], one[4]
       local r = records[id]
       local place, _, name
       if r then place, _, name = place_of(id, r) end
-      if place == key and name == member then
+      if one.text then
+        remove(key, member)
+        hand_out_light(queue, from.queue_type, id, one.text)
+      elseif place == key and name == member then
         change(id)
         if from.pause then
           local m = more_of(r)
@@ -330,6 +435,7 @@ local function serve(queue, wanted)
     if one.member then more = 1 end
   end
 end
+end
 
 for i = first_queue, #ARGV, 3 do
   local queue, wanted = ARGV[i], tonumber(ARGV[i + 1])
@@ -348,7 +454,8 @@ for i = first_queue, #ARGV, 3 do
 end
 
 local inputs = many(INPUTS, ids)
-for i = 1, #items do items[i][3] = inputs[i] end
+for i = 1, #ids do items[whole[i]][3] = inputs[i] end
+write_light_claims()
 settle_groups()
 settle_records()
 for _, queue in ipairs(piled) do

@@ -7,10 +7,12 @@
 local what, argument = ARGV[2], ARGV[3]
 if what == 'attempts' or what == 'input' then
   -- An expired item counts as absent.
-  local packed = call('HGET', prefix .. ':items', argument)
-  local more = packed and cmsgpack.unpack(packed)[9]
-  if not packed or (more and more.ku and more.ku <= now) then return false end
-  return call('HGET', prefix .. (what == 'input' and ':inputs' or ':attempts'), argument)
+  fetch({ argument })
+  local r, light = records[argument], lights[argument]
+  if not r or (r[MORE] and r[MORE].ku and r[MORE].ku <= now) then return false end
+  if light and what == 'attempts' then return light.line or false end
+  if light and light.body ~= '' then return light.body end
+  return call('HGET', what == 'input' and INPUTS or ATTEMPTS, argument)
 elseif what == 'gate' then
   local packed = call('HGET', prefix .. ':gates', argument)
   if not packed then return false end

@@ -75,6 +75,8 @@ local function open_gate(key, held_id, need, condition, members)
     if state == 'c' or state == 'd' then
       if condition == 'done' or state == 'c' then page.need = page.need - 1 end
     else
+      -- A light item would not tell its gates.
+      if lights[member] then change(member) end
       page.remaining = page.remaining + 1
       call('SADD', GATE_MEMBERS .. key, member)
       local keys = gates_over(member)

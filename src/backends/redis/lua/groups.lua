@@ -20,9 +20,11 @@ local function fetch_groups(ids)
       missing[#missing + 1] = id
     end
   end
-  local found = many(GROUPS, missing)
+  local found, without = many(GROUPS, missing), {}
   for i = 1, #missing do
-    if found[i] then
+    if not found[i] then
+      without[#without + 1] = missing[i]
+    else
       local g = cmsgpack.unpack(found[i])
       local page = { open = g[1], final = g[2], version = g[3], done = g[4], ku = g[5], watchers = g[6] }
       if page.ku and page.ku <= now then
@@ -32,6 +34,18 @@ local function fetch_groups(ids)
       else
         pages[missing[i]] = page
       end
+    end
+  end
+  -- The group of a light item is not stored.
+  fetch(without)
+  for i = 1, #without do
+    local id = without[i]
+    local light, more = lights[id], records[id] and records[id][MORE]
+    if light and not (more and more.ku and more.ku <= now) then
+      pages[id] = {
+        open = light.is_ended and 0 or 1, final = false, version = 0, done = light.is_ended or false, ku = more and more.ku or false,
+        watchers = false, value = false, is_light = true,
+      }
     end
   end
 end
@@ -57,6 +71,15 @@ local function change_group(id, page)
   if page.dirty then return end
   page.dirty = true
   page_order[#page_order + 1] = id
+  if page.is_light then
+    page.is_light = nil
+    change(id)
+  end
+end
+
+-- The group of a light item that becomes a whole one.
+function file_group_of(id)
+  change_group(id, group_of(id))
 end
 
 local function value_of(id, page)

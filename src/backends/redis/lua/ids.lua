@@ -5,8 +5,10 @@
 local found = call('HSCAN', prefix .. ':items', ARGV[2], 'MATCH', ARGV[3], 'COUNT', ARGV[4])
 local reply = { found[1] }
 for i = 1, #found[2], 2 do
+  local id = found[2][i]
+  load_texts({ id }, { found[2][i + 1] })
   -- An expired item counts as absent.
-  local more = cmsgpack.unpack(found[2][i + 1])[9]
-  if not (more and more.ku and more.ku <= now) then reply[#reply + 1] = found[2][i] end
+  local more = records[id][MORE]
+  if not (more and more.ku and more.ku <= now) then reply[#reply + 1] = id end
 end
 return reply

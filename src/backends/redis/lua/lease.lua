@@ -25,6 +25,7 @@ for i = 5, #ARGV, 4 do
   end
 end
 even_when_full()
+settle_groups()
 settle_records()
 
 call('ZADD', WORKERS, now, worker)

@@ -3,7 +3,7 @@
 -- ARGV  now, limit, scan (how many other entries may be read), cursor (or ''), words (letters of the lists),
 --       trait ('' or t:tag, c:class, f:fingerprint: the index that narrows most), then filters, '' for none:
 --       queue, type, group, tag, class, fingerprint, before, after; each with '=' before it
--- A cursor is '<score>:<id>' of the last entry that was read.
+-- A cursor is '<score>:<name>' of the last entry that was read. The name of an item that waits is that in its ready set.
 local limit, scan = tonumber(ARGV[2]), tonumber(ARGV[3])
 local words, trait = ARGV[5], ARGV[6]
 local function filter(i) return ARGV[i] ~= '' and string.sub(ARGV[i], 2) or nil end
@@ -31,6 +31,9 @@ local function comes_first(a, b)
   return follows(a[1], b[1])
 end
 
+-- Lists whose scores are due times, and whose members begin with the arrival.
+local is_ready = {}
+
 -- The lists that hold everything the query can find.
 local function lists()
   local keys = {}
@@ -42,7 +45,10 @@ local function lists()
     local word, size, rest = string.match(field, '^(.)(%d+):(.*)$')
     local queue, kind = string.sub(rest, 1, tonumber(size)), string.sub(rest, tonumber(size) + 1)
     if string.find(words, word, 1, true) and (not of_queue or queue == of_queue) and (not of_type or kind == of_type) then
-      keys[#keys + 1] = INDEX .. word .. ':' .. string.sub(field, 2)
+      for _, key in ipairs(lists_of(word, string.sub(field, 2))) do
+        keys[#keys + 1] = key
+        is_ready[key] = word == 'w'
+      end
     end
   end
   return keys
@@ -55,11 +61,12 @@ if after_at and not string.find(words, '[^cdk]') then lowest = string.format('%.
 -- The entries of a list behind the cursor, at least `most` of them if there are as many; and whether there may be more.
 local function entries_of(key, most)
   local found, offset, some = {}, 0, nil
-  local from = cursor_score and string.format('%.0f', cursor_score) or '+inf'
+  local places, begin = is_ready[key] and PLACES or 1, is_ready[key] and 13 or 1
+  local from = cursor_score and string.format('%.0f', math.floor(cursor_score / places)) or '+inf'
   repeat
     some = call('ZREVRANGEBYSCORE', key, from, lowest, 'WITHSCORES', 'LIMIT', offset, most)
     for i = 1, #some, 2 do
-      local entry = { some[i], tonumber(some[i + 1]) }
+      local entry = { some[i], tonumber(some[i + 1]) * places, string.sub(some[i], begin) }
       if entry[2] ~= cursor_score or follows(cursor_id, entry[1]) then found[#found + 1] = entry end
     end
     offset = offset + most
@@ -113,10 +120,10 @@ local function find_page()
     end
     if (i - 1) % SLICE == 0 then
       local ids = {}
-      for j = i, math.min(#entries, i + SLICE - 1, i + limit - #chosen + scan - scanned) do ids[#ids + 1] = entries[j][1] end
+      for j = i, math.min(#entries, i + SLICE - 1, i + limit - #chosen + scan - scanned) do ids[#ids + 1] = entries[j][3] end
       fetch(ids)
     end
-    local id = entry[1]
+    local id = entry[3]
     last = entry
     local r = item(id)
     -- An item that is in two lists at the same time is shown once.

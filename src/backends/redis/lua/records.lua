@@ -2,7 +2,8 @@
 --
 -- An item is one packed array in the hash `items`, and its input as text in the hash `inputs`. A script loads what it
 -- needs in one call, changes it, and `settle_records` writes it back: the set of an item (ready, delayed, leased, held, ended)
--- and its lists follow from the record, so they cannot disagree with it.
+-- and its lists follow from the record, so they cannot disagree with it. An item to which nothing has happened yet beside being
+-- enqueued, claimed and completed is a light one (see below): it is read as such a record, and becomes one when it is changed.
 local STATE, QUEUE, TYPE, GROUP, PRIORITY, DUE, ARRIVAL, WORD, MORE, HEAD = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 -- STATE     p pending, r running, c completed, d dead
 -- GROUP     false: the id of the item
@@ -31,7 +32,7 @@ local PLACES = 2048
 
 local records, before, touched = {}, {}, {}
 -- Set by gates.lua and groups.lua, where a script has them.
-local drop_gate, forget_group_of
+local drop_gate, forget_group_of, file_group_of
 
 -- The counter of arrivals, read and written once.
 local seq, seq_read
@@ -153,12 +154,138 @@ local function standing(id, r)
   return { key, score, member, r[WORD], queue_type_of(r[QUEUE], r[TYPE]), traits_of(r[MORE]), instant_of(r), group, at, false, r[QUEUE], expiry_of(id, r) }
 end
 
+local deltas = {}
+local function count(word, queue_type, by)
+  local field = word .. queue_type
+  deltas[field] = (deltas[field] or 0) + by
+end
+
+-- ── light items: what most of them are for all their life. Scripts of their own write and end them as text (light-*.lua) ──
+--
+-- A light item is alone in its group and has no tags, deadline, waiter or hold. `items` has its text:
+--   'h', arrival (12 digits), due (13), queue, type, priority, queueAt, startAt, the rest of its envelope (JSON), input
+-- with a separator between those without a fixed length. A long input is in `inputs`, and '' here: lists do not load it. It is
+--   ended   if the hash `ends` has its end: endAt (13), runAt (13), keep, token, ending, line of its run, result;
+--   leased  if its score in the list of active items is the number of a claim. The hash `claims` has, for each of these, the time of
+--           the claim (13), its queue type, key and worker, and the sorted set `claim-ends` has when it lapses. The token of each
+--           lease is that number and that key, its fence the number;
+--   waiting otherwise.
+-- Whatever else happens to it (a retry, a heartbeat, a watcher, a gate over it, a second item in its group) makes it a whole
+-- record first. So what is still light has nothing beside it that its end would have to look at.
+local ENDS, CLAIMS, CLAIM_ENDS, KEPT = prefix .. ':ends', prefix .. ':claims', prefix .. ':claim-ends:', prefix .. ':kept:'
+local LIGHT = 104
+-- By id, those that are light in the storage: body, no of the claim or nil; of ended ones: line, result.
+local lights = {}
+-- The claims that lose an item: their queue and queue type, by number.
+local left_claims = {}
+local split_claim, load_texts
+do
+local LIGHT_TEXT = '^(%d%d%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d%d%d%d%d)' .. string.rep('([^\30]*)\30', 6) .. '(.*)$'
+local END_TEXT = '^(%d%d%d%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d%d%d%d%d)' .. string.rep('([^\30]*)\30', 4) .. '(.*)$'
+local claims = {}
+
+function split_claim(text)
+  -- The time of the claim, queue type, key, worker.
+  return string.match(text, '^(%d%d%d%d%d%d%d%d%d%d%d%d%d)([^\30]*)\30([^\30]*)\30(.*)$')
+end
+
+local function claim_of(no, queue)
+  local claim = claims[no]
+  if claim == nil then
+    local text = call('HGET', CLAIMS, no)
+    claim = false
+    if text then
+      local from, _, key, worker = split_claim(text)
+      claim = { from = tonumber(from), worker = worker, key = key, un = tonumber(call('ZSCORE', CLAIM_ENDS .. queue, no) or nil) }
+    end
+    claims[no] = claim
+  end
+  return claim
+end
+
+local function read_light(id, text, ended)
+  local arrival, due, queue, kind, priority, queue_at, start_at, rest, body = string.match(text, LIGHT_TEXT, 2)
+  local head = '{"queueAt":' .. queue_at .. ',"startAt":' .. start_at .. (priority ~= '0' and ',"priority":' .. priority or '') ..
+    (rest == '{}' and '}' or ',' .. string.sub(rest, 2))
+  local state, word, more, light = 'p', 'w', false, { body = body }
+  if ended then
+    local at, run_at, keep, token, ending, line, result = string.match(ended, END_TEXT)
+    at = tonumber(at)
+    state, word = 'c', 'c'
+    more = { en = ending, ea = at, ku = keep ~= '' and at + tonumber(keep) or nil, sb = token, ra = tonumber(run_at), dl = 1 }
+    more.fe, more.na = tonumber(string.match(token, '^%d+')), line ~= '' and 1 or nil
+    light.is_ended, light.line, light.result = true, line ~= '' and line or nil, result ~= '' and string.sub(result, 2) or nil
+  else
+    local no = call('ZSCORE', INDEX .. 'a:' .. queue_type_of(queue, kind), id)
+    if no then
+      no = string.format('%.0f', tonumber(no))
+      local claim = claim_of(no, queue) or {}
+      state, word, light.no = 'r', 'a', no
+      more = { tk = no .. '.' .. (claim.key or ''), un = claim.un, wk = claim.worker, ra = claim.from, fe = tonumber(no), dl = 1 }
+    end
+  end
+  lights[id] = light
+  records[id] = { state, queue, kind, false, tonumber(priority), tonumber(due), tonumber(arrival), word, more, head }
+end
+
+-- Reads texts of `items` as records.
+function load_texts(ids, texts)
+  local light = {}
+  for i = 1, #ids do
+    if texts[i] then
+      if string.byte(texts[i]) == LIGHT then light[#light + 1] = i else records[ids[i]] = cmsgpack.unpack(texts[i]) end
+    end
+  end
+  if #light == 0 then return end
+  local names = {}
+  for i = 1, #light do names[i] = ids[light[i]] end
+  local ends = many(ENDS, names)
+  for i = 1, #light do read_light(names[i], texts[light[i]], ends[i]) end
+end
+end
+
+-- A light item is going to be changed: its record takes the place of its text.
+local function make_whole(id)
+  local light, r = lights[id], records[id]
+  -- What its sets and lists have of it is not what a record has there.
+  before[id][10] = true
+  file_group_of(id)
+  lights[id] = nil
+  if light.body ~= '' then put(INPUTS, id, light.body) end
+  if light.is_ended then put(ENDS, id, false) end
+  if light.line then put(ATTEMPTS, id, light.line) end
+  if light.result then put(RESULTS, id, light.result) end
+  if light.no then left_claims[light.no] = { r[QUEUE], queue_type_of(r[QUEUE], r[TYPE]) } end
+end
+
+-- Removes a light item that has ended.
+local function drop_ended(id, queue_type)
+  remove(INDEX .. 'c:' .. queue_type, id)
+  count('c', queue_type, -1)
+  put(ITEMS, id, false)
+  put(ENDS, id, false)
+  put(INPUTS, id, false)
+  lights[id], records[id] = nil, false
+end
+
+-- Removes claims that have lost their last item.
+local function close_claims()
+  for no, of in pairs(left_claims) do
+    if call('ZCOUNT', INDEX .. 'a:' .. of[2], no, no) == 0 then
+      call('HDEL', CLAIMS, no)
+      call('ZREM', CLAIM_ENDS .. of[1], no)
+    end
+  end
+  left_claims = {}
+end
+
 -- Announces a change of the record. Every change begins with it.
 local function change(id)
   local r = records[id]
   if before[id] == nil then
     before[id] = r and standing(id, r) or false
     touched[#touched + 1] = id
+    if lights[id] then make_whole(id) end
   end
   return r
 end
@@ -180,10 +307,7 @@ local function fetch(ids)
       missing[#missing + 1] = id
     end
   end
-  local found = many(ITEMS, missing)
-  for i = 1, #missing do
-    if found[i] then records[missing[i]] = cmsgpack.unpack(found[i]) end
-  end
+  load_texts(missing, many(ITEMS, missing))
 end
 
 -- Removes everything of an item.
@@ -206,7 +330,7 @@ local function item(id)
   local more = r[MORE]
   if more then
     if more.ku and more.ku <= now then
-      discard(id)
+      if lights[id] then drop_ended(id, queue_type_of(r[QUEUE], r[TYPE])) else discard(id) end
       return nil
     end
     if more.hb and r[STATE] == 'p' then
@@ -225,28 +349,35 @@ local function item(id)
   return r
 end
 
-local deltas = {}
-local function count(word, queue_type, by)
-  local field = word .. queue_type
-  deltas[field] = (deltas[field] or 0) + by
+-- The lists that have the items of a queue and type which are filed under a letter.
+local function lists_of(word, queue_type)
+  if word ~= 'w' then return { INDEX .. word .. ':' .. queue_type } end
+  local keys = {}
+  for i, name in ipairs(call('ZRANGE', PRIORITIES .. queue_type, 0, -1)) do keys[i] = READY .. name .. ':' .. queue_type end
+  return keys
 end
 
+local settle_records
+do
 -- Moves an item between the lists that people read.
 local function relist(id, was, r)
   local word, queue_type, traits, score, instant = nil, nil, nil, nil, nil
   if r then
     word, queue_type, traits, instant = r[WORD], queue_type_of(r[QUEUE], r[TYPE]), traits_of(r[MORE]), instant_of(r)
     score = (instant or now) * PLACES + r[ARRIVAL] % PLACES
+    -- Odd ones are the numbers of claims.
+    if word == 'a' then score = score - score % 2 end
   end
   local old_word, old_queue_type, old_traits = was and was[4], was and was[5], was and was[6]
   local is_same = word == old_word and queue_type == old_queue_type
   local is_kept = is_same and instant == was[7] and not was[10]
+  -- Items that wait are listed by their ready sets.
   if not is_same and old_word then
-    remove(INDEX .. old_word .. ':' .. old_queue_type, id)
+    if old_word ~= 'w' then remove(INDEX .. old_word .. ':' .. old_queue_type, id) end
     count(old_word, old_queue_type, -1)
   end
   if word and not is_kept then
-    add(INDEX .. word .. ':' .. queue_type, score, id)
+    if word ~= 'w' then add(INDEX .. word .. ':' .. queue_type, score, id) end
     if not is_same then count(word, queue_type, 1) end
   end
   if not traits and not old_traits then return end
@@ -301,7 +432,7 @@ local function reexpire(id, was, r)
 end
 
 -- Writes back all changes. Later changes are written by the next call.
-local function settle_records()
+function settle_records()
   for i = 1, #touched do
     local id = touched[i]
     local r, was = records[id], before[id]
@@ -330,6 +461,7 @@ local function settle_records()
   end
   before, touched = {}, {}
   write_gathered()
+  close_claims()
   for field, by in pairs(deltas) do
     if by ~= 0 and call('HINCRBY', COUNTS, field, by) == 0 then call('HDEL', COUNTS, field) end
   end
@@ -344,4 +476,5 @@ local function settle_records()
     call('SET', SEQ, seq)
     seq_read = seq
   end
+end
 end

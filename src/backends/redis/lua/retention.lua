@@ -3,14 +3,49 @@
 -- How many ended items were removed, and the types of crashed runs.
 local removed_items, crashed = 0, {}
 
+local sweep
+do
+-- Removes light items that were to be kept for `keep`. `kept:<keep>` has, for each script that ended some, their ids, their queue type
+-- and the time, in this order. True: there are more.
+local function sweep_kept(keep, step)
+  repeat
+    local packed = call('LINDEX', KEPT .. keep, 0)
+    local ids = packed and cmsgpack.unpack(packed)
+    local ended_at, queue_type = ids and table.remove(ids), ids and table.remove(ids)
+    if not ids then
+      call('ZREM', RETENTION, 'k' .. keep)
+      return false
+    elseif step <= 0 or ended_at + tonumber(keep) > now then
+      call('ZADD', RETENTION, ended_at + tonumber(keep), 'k' .. keep)
+      return step <= 0
+    end
+    call('LPOP', KEPT .. keep)
+    local ends = many(ENDS, ids)
+    for i = 1, #ids do
+      local id = ids[i]
+      -- One that was redriven or deleted meanwhile has no such end.
+      if ends[i] and tonumber(string.sub(ends[i], 1, 13)) == ended_at then
+        if not records[id] then
+          drop_ended(id, queue_type)
+          removed_items = removed_items + 1
+        elseif lights[id] then
+          item(id)
+          removed_items = removed_items + 1
+        end
+      end
+    end
+    step = step - #ids
+  until false
+end
+
 -- Removes expired items and groups. True: there may be more.
-local function sweep(step)
+function sweep(step)
   local over = call('ZRANGEBYSCORE', RETENTION, '-inf', now, 'LIMIT', 0, step)
   if #over == 0 then return false end
-  local ids, groups = {}, {}
+  local ids, groups, more = {}, {}, #over == step
   for i = 1, #over do
     local kind, id = string.sub(over[i], 1, 1), string.sub(over[i], 2)
-    if kind == 'i' then ids[#ids + 1] = id else groups[#groups + 1] = id end
+    if kind == 'i' then ids[#ids + 1] = id elseif kind == 'g' then groups[#groups + 1] = id elseif sweep_kept(id, step) then more = true end
   end
   fetch(ids)
   local of_items = {}
@@ -28,7 +63,8 @@ local function sweep(step)
   fetch_groups(of_items)
   for i = 1, #groups do remove(RETENTION, 'g' .. groups[i]) end
   for i = 1, #ids do item(ids[i]) end
-  return #over == step
+  return more
+end
 end
 
 -- Makes held items ready again, in their old place, once their pause has ended. True: some are left.
@@ -65,9 +101,28 @@ local function promote(queue, step)
   return #ids == step
 end
 
+local reclaim
+do
+-- The items of light claims that have lapsed (of at least one of them, if there is any), and the list that each was found in.
+local function of_lapsed_claims(queue, step)
+  local ids, lists = {}, {}
+  for _, no in ipairs(call('ZRANGEBYSCORE', CLAIM_ENDS .. queue, '-inf', now, 'LIMIT', 0, step)) do
+    local _, queue_type = split_claim(call('HGET', CLAIMS, no) or '')
+    left_claims[no] = { queue, queue_type or '' }
+    for _, id in ipairs(queue_type and call('ZRANGEBYSCORE', INDEX .. 'a:' .. queue_type, no, no) or {}) do
+      ids[#ids + 1] = id
+      lists[id] = INDEX .. 'a:' .. queue_type
+    end
+    if #ids >= step then break end
+  end
+  return ids, lists
+end
+
 -- Takes back lapsed leases; the item keeps its due time, and hence its place. True: there may be more.
-local function reclaim(queue, step)
+function reclaim(queue, step)
   local ids = call('ZRANGEBYSCORE', LEASES .. queue, '-inf', now, 'LIMIT', 0, step)
+  local of_claims, lists = of_lapsed_claims(queue, step)
+  for i = 1, #of_claims do ids[#ids + 1] = of_claims[i] end
   fetch(ids)
   for i = 1, #ids do
     local r = records[ids[i]]
@@ -82,8 +137,9 @@ local function reclaim(queue, step)
       r[STATE] = 'p'
       more.tk, more.un, more.wk, more.ra, more.rn = nil, nil, nil, nil, nil
     else
-      remove(LEASES .. queue, ids[i])
+      remove(lists[ids[i]] or LEASES .. queue, ids[i])
     end
   end
-  return #ids == step
+  return #ids >= step
+end
 end

@@ -8,12 +8,13 @@ for i = 1, #found[2], 2 do
   local id = found[2][i]
   if not seen[id] then
     seen[id] = true
-    records[id] = cmsgpack.unpack(found[2][i + 1])
+    load_texts({ id }, { found[2][i + 1] })
     local r = item(id)
     -- An item whose hold has just ended is filed below.
     if r and before[id] == nil and (r[STATE] == 'r' or (r[STATE] == 'p' and not (r[MORE] and r[MORE].hb))) then
       local key, _, member = place_of(id, r)
-      local is_there = key and call('ZSCORE', key, member)
+      -- The lease of a light item is that of its claim.
+      local is_there = key and (lights[id] and r[STATE] == 'r' or call('ZSCORE', key, member))
       -- Claims never read a ready set that is missing from the priorities of its type.
       if is_there and r[WORD] == 'w' then
         is_there = call('ZSCORE', PRIORITIES .. queue_type_of(r[QUEUE], r[TYPE]), tostring(r[PRIORITY]))

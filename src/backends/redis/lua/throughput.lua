@@ -30,9 +30,11 @@ for _, field in ipairs(call('HKEYS', COUNTS)) do
       local queue, kind = string.sub(rest, 1, tonumber(size)), string.sub(rest, tonumber(size) + 1)
       -- Paused items do not wait to be claimed.
       if not paused('queue:' .. queue) and not paused('type:' .. kind) then
-        local id = call('ZRANGE', key, 0, 0)[1]
-        fetch({ id })
-        if records[id] then row_of(queue_type).oldest = records[id][DUE] end
+        for _, ready in ipairs(lists_of(word, queue_type)) do
+          local due = tonumber(call('ZRANGE', ready, 0, 0, 'WITHSCORES')[2])
+          local row = due and row_of(queue_type)
+          if row and (not row.oldest or due < row.oldest) then row.oldest = due end
+        end
       end
     else
       local count_of = ended_lately(key)

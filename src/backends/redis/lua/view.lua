@@ -25,7 +25,8 @@ local function views_of(ids, has_payloads)
   if has_payloads then results, progress = many(RESULTS, there), many(PROGRESS, there) end
   local views = {}
   for i = 1, #there do
-    local r = records[there[i]]
+    local r, light = records[there[i]], lights[there[i]]
+    if light and has_payloads then results[i] = light.result or false end
     local m = r[MORE] or {}
     local is_pending = r[STATE] == 'p'
     local err = errors[i]
