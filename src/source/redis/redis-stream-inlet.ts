@@ -10,6 +10,7 @@ import {
   stringOption,
 } from '../../core/options.js'
 import { warnOnce } from '../../core/process/warn-once.js'
+import { clock } from '../../core/read-options.js'
 import { type Clock, systemClock } from '../../core/time/clock.js'
 import type { At, Ms } from '../../core/time/time.js'
 import { REDIS_ADDRESSES, type RedisAddress, RedisConnection, redisAddressOption } from '../../drivers/redis/index.js'
@@ -25,7 +26,7 @@ import {
 import { Subscriptions } from '../inlets/broker/subscriptions.js'
 import type { Capabilities, CapabilityName, Inlet, SubscribeConfig, Subscription } from '../inlets/subscription.js'
 import type { Cursor } from '../message/message.js'
-import { ownClock } from '../middleware/middleware-host.js'
+
 import { RedisAdapter } from './redis-adapter.js'
 import { redisLetters } from './redis-letters.js'
 import type { FieldNames, RedisMessage } from './redis-message.js'
@@ -115,7 +116,7 @@ export class RedisStreamInlet implements Inlet {
     ])
     this.#address = redisAddressOption(OWNER, given)
     checkClient(this.#address)
-    this.#clock = ownClock(`${OWNER}.clock`, given.clock) ?? systemClock
+    this.#clock = clock(systemClock)(`${OWNER}.clock`, given.clock)
     this.#timeoutMs = numberOption(`${OWNER}.commandTimeoutMs`, given.commandTimeoutMs, { min: 1, default: 10_000 })
     this.#onError = functionOption<(error: Error) => void>(`${OWNER}.onError`, given.onError, (error) =>
       warnOnce('MILLRACE_REDIS', error, `${OWNER}({ onError })`),
