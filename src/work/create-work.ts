@@ -51,6 +51,13 @@ export interface WorkCapabilities {
   readonly foreign?: string
 }
 
+/** What `enqueue` takes in either form. */
+export type EnqueueArguments<Defs extends readonly AnyWorkType[]> =
+  | [work: Work, options?: EnqueueOptions]
+  | {
+      [N in RegistryNames<Defs>]: [name: N, input: InputForName<Defs, N>, options?: EnqueueOptions]
+    }[RegistryNames<Defs>]
+
 /** A work system. Every method works when taken out of the object. */
 export interface WorkSystem<Defs extends readonly AnyWorkType[] = readonly AnyWorkType[]> {
   /**
@@ -63,6 +70,8 @@ export interface WorkSystem<Defs extends readonly AnyWorkType[] = readonly AnyWo
    */
   add<N extends RegistryNames<Defs>>(name: N, input: InputForName<Defs, N>, options?: EnqueueOptions): Promise<Receipt>
   add(work: Work, options?: EnqueueOptions): Promise<Receipt>
+  /** Both forms in one. The compiler explains a mistake by the last form, so this one says what is wrong in either. */
+  add(...args: EnqueueArguments<Defs>): Promise<Receipt>
   /**
    * Enqueues work and returns a thenable handle: awaiting the handle waits for the item's whole group, which may take long. To
    * wait only until the item is durable, use `add`; `.result()` gives this item's own result.
@@ -73,6 +82,8 @@ export interface WorkSystem<Defs extends readonly AnyWorkType[] = readonly AnyWo
     options?: EnqueueOptions,
   ): WorkHandle<SelfForName<Defs, N>, GroupForName<Defs, N>>
   enqueue<W extends Work>(work: W, options?: EnqueueOptions): WorkHandle<SelfOfWork<W>, GroupOfWork<W>>
+  /** Both forms in one. The compiler explains a mistake by the last form, so this one says what is wrong in either. */
+  enqueue(...args: EnqueueArguments<Defs>): WorkHandle
   /**
    * An item by its id, in any process: its state, its result, a cancel.
    *
@@ -83,6 +94,13 @@ export interface WorkSystem<Defs extends readonly AnyWorkType[] = readonly AnyWo
    */
   handle<N extends RegistryNames<Defs>>(name: N, id: string): ItemHandle<SelfForName<Defs, N>, GroupForName<Defs, N>>
   handle<B extends AnyWorkType>(type: B, id: string): ItemHandle<SelfOf<B>, GroupOfBuilder<B>>
+  /** Both forms in one, as with `enqueue`. */
+  handle<F extends AnyWorkType | RegistryNames<Defs>>(
+    type: F,
+    id: string,
+  ): F extends AnyWorkType
+    ? ItemHandle<SelfOf<F>, GroupOfBuilder<F>>
+    : ItemHandle<SelfForName<Defs, F & string>, GroupForName<Defs, F & string>>
   /**
    * Enqueues any number of works, each in its own group, and waits for room where needed; resolves when all are durable. A list
    * gives its handles. An iterable or async iterable is read and sent in chunks, with bounded memory, and gives counts. Only in a

@@ -4,6 +4,9 @@ import { BuiltWork } from './built-work.js'
 import type { AnyWorkContract, ContractDefinition, WorkContract } from './work.js'
 import { type ContractOptions, checkContractOptions, frozenOptions, isSchema } from './work-options.js'
 
+/** What the caller gives, by the schema. */
+type InputFor<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferInput<S> : unknown
+
 /**
  * Defines a work type without its handler, for a module that both sides import: the web process adds work by it, and the
  * worker gives it a handler with `defineWork(contract, handler)`. Its options are those that count where items are enqueued:
@@ -20,18 +23,12 @@ import { type ContractOptions, checkContractOptions, frozenOptions, isSchema } f
  * const worker = createWork({ backend, work: [defineWork(welcome, async ({ email }) => send(email), { concurrency: 4 })] })
  * ```
  */
-export function defineContract<Name extends string, S extends StandardSchemaV1>(
+export function defineContract<Name extends string, S extends StandardSchemaV1 | undefined = undefined>(
   name: Name,
-  /** What inputs must be: any Standard Schema (zod, valibot, arktype, …). */
-  schema: S,
-  options?: Omit<ContractOptions<StandardSchemaV1.InferInput<S>>, 'input'>,
-): WorkContract<Name, StandardSchemaV1.InferInput<S>, StandardSchemaV1.InferOutput<S>>
-export function defineContract<Name extends string, I = unknown>(
-  name: Name,
-  /** Without a schema, `.takes<Input>()` says what inputs are. */
-  schema?: undefined,
-  options?: Omit<ContractOptions<I>, 'input'>,
-): WorkContract<Name, I>
+  /** What inputs must be: any Standard Schema (zod, valibot, arktype, …). Without one, `.takes<Input>()` says what they are. */
+  schema?: S,
+  options?: Omit<ContractOptions<InputFor<S>>, 'input'>,
+): WorkContract<Name, InputFor<S>, S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : unknown>
 export function defineContract<Name extends string, I>(
   name: Name,
   schema?: StandardSchemaV1,

@@ -53,25 +53,25 @@ export function defineWork<Name extends string, I, R>(
   handler: (input: I, ctx: WorkContext) => R | Promise<R>,
   options?: Omit<WorkOptions<I>, 'input'>,
 ): WorkBuilder<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>> & WithHandler<I, R>
-export function defineWork<Name extends string, I, R>(
-  type: Name | AnyWorkContract,
-  handler: (input: I, ctx: WorkContext) => R | Promise<R>,
-  options: WorkOptions<I> = {},
-): WorkBuilder<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>> & WithHandler<I, R> {
+/** Every form in one. The compiler explains a mistake by the last form, so this one says what is wrong in any; nothing else matches it. */
+export function defineWork<F extends string | AnyWorkContract>(
+  first: F,
+  handler: F extends AnyWorkContract
+    ? (input: OutputOf<F>, ctx: WorkContext) => ReturnFor<F> | Promise<ReturnFor<F>>
+    : (input: never, ctx: WorkContext) => unknown,
+  options?: F extends AnyWorkContract ? RunOptions<OutputOf<F>> : Omit<WorkOptions<never>, 'input'>,
+): never
+export function defineWork(type: string | AnyWorkContract, handler: unknown, given: unknown = {}): unknown {
   const contract = isContract(type) ? type.contract : undefined
-  const name = (contract?.type ?? type) as Name
+  const name = contract?.type ?? type
   if (typeof handler !== 'function') throw new OptionTypeError(`work "${String(name)}" handler`, 'a function', handler)
-  if (contract === undefined)
-    return Object.assign(builderOf<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>>(name, handler, options), {
-      handler,
-    })
-  checkRunOptions(name, options)
-  const def = { type: name, options: { ...contract.options, ...options }, run: handler, contract }
-  // The contract's own type of name is known to the compiler only.
-  return Object.assign(
-    builderFrom<Name, I, SelfOfResult<R>, NonVoidUnion<GroupOfResult<R>>>(def as WorkDefinition<Name, I>),
-    { handler },
-  )
+  // The forms above say what goes with what; here it is checked as it comes.
+  const run = handler as WorkHandler
+  const options = given as WorkOptions
+  if (contract === undefined) return Object.assign(builderOf(name as string, run, options), { handler })
+  checkRunOptions(contract.type, options)
+  const def = { type: contract.type, options: { ...contract.options, ...options }, run, contract }
+  return Object.assign(builderFrom(def), { handler })
 }
 
 /** The builder of a type, with its definition. */
