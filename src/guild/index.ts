@@ -1,7 +1,6 @@
 /** The guild: one host for plugins, which are kits (what they contribute) or apparatuses (what they do). */
-import { memoryBackend } from '../backends/memory/index.js'
-import { overPlainPorts } from '../backends/plain/over-plain-ports.js'
-import { type RunningGuild, type StartGuildOptions, startGuildOn, type WritTypeSteps } from './facade/start-guild.js'
+import type { GuildClient, GuildClientOptions } from './client/client.js'
+import type { RunningGuild, StartGuildOptions, WritTypeSteps } from './facade/start-guild.js'
 
 /**
  * Makes a guild of a few types of writs whose work is a list of steps, and starts it: in memory, or on the database of the backend
@@ -17,13 +16,33 @@ import { type RunningGuild, type StartGuildOptions, startGuildOn, type WritTypeS
  * console.log((await shop.ended(writ.id)).phase)
  * ```
  */
-export function startGuild<const Types extends Readonly<Record<string, WritTypeSteps>>>(
+export async function startGuild<const Types extends Readonly<Record<string, WritTypeSteps>>>(
   options: StartGuildOptions<Types>,
 ): Promise<RunningGuild<Types>> {
+  // Loaded when it is called: a process that only loads plugins, or only posts, need not load everything that runs work.
+  const [{ startGuildOn }, { memoryBackend }, { overPlainPorts }] = await Promise.all([
+    import('./facade/start-guild.js'),
+    import('../backends/memory/index.js'),
+    import('../backends/plain/over-plain-ports.js'),
+  ])
   return startGuildOn({ memoryBackend, overPlainPorts }, options)
 }
 
-export { type GuildClient, type GuildClientOptions, guildClient } from './client/client.js'
+/**
+ * Opens the documents of a guild for a process that only posts, edits, cancels and reads writs, such as a web server. The workers
+ * may be other processes, of other programs; what they have configured is read from the store.
+ *
+ * @example
+ * ```ts
+ * await using client = await guildClient({ stacks: { backend: 'postgres', connectionString } })
+ * const writ = await client.post({ type: 'order', title: 'Order 17', body: JSON.stringify({ orderId: 17 }) })
+ * ```
+ */
+export async function guildClient(options: GuildClientOptions): Promise<GuildClient> {
+  return (await import('./client/client.js')).openGuildClient(options)
+}
+
+export type { GuildClient, GuildClientOptions } from './client/client.js'
 export { ClientWatchersError, GuildNotStartedError, WrongPhaseError } from './client/errors.js'
 export type {
   InputOfType,

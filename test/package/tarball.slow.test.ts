@@ -344,6 +344,22 @@ describe('the first programs of README and of the guide', () => {
   })
 })
 
+describe('the door of the guild', () => {
+  it('does not load what runs work before a guild or a client is opened', () => {
+    const program = `
+      const { startGuild } = require('millrace/guild')
+      const loaded = () => Object.keys(require.cache).filter((file) => /[\\/]millrace[\\/]dist[\\/]cjs[\\/](work|backends|drivers)[\\/]/.test(file))
+      const before = loaded().length
+      startGuild({ writTypes: {} }).then((guild) => guild.stop(), (error) => error).then(() => console.log(before, loaded().length > 50))`
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=commonjs', '-e', program], {
+      cwd: folder,
+      encoding: 'utf8',
+      timeout: HANGS_MS,
+    })
+    expect([status, stdout], stderr).toEqual([0, '0 true\n'])
+  })
+})
+
 describe('the command of the installed package', () => {
   const run = (program: string, ...args: string[]) =>
     spawnSync(program, args, { cwd: folder, encoding: 'utf8', timeout: HANGS_MS })

@@ -35,17 +35,8 @@ export interface GuildClient extends Pick<ClerkApi, 'post' | 'edit' | 'show' | '
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/**
- * Opens the documents of a guild for a process that only posts, edits, cancels and reads writs, such as a web server. The workers
- * may be other processes, of other programs; what they have configured is read from the store.
- *
- * @example
- * ```ts
- * await using client = await guildClient({ stacks: { backend: 'postgres', connectionString } })
- * const writ = await client.post({ type: 'order', title: 'Order 17', body: JSON.stringify({ orderId: 17 }) })
- * ```
- */
-export async function guildClient(given: GuildClientOptions): Promise<GuildClient> {
+/** What `guildClient` of the door does. */
+export async function openGuildClient(given: GuildClientOptions): Promise<GuildClient> {
   const options = optionsObject('guildClient()', given, ['stacks', 'home', 'differentWatchers', 'clock', 'random'])
   if (typeof options.stacks !== 'object' || options.stacks === null)
     throw new OptionTypeError('guildClient().stacks', 'where the guild keeps its documents', options.stacks)
