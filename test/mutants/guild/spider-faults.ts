@@ -4,6 +4,7 @@ const rules = (test: string) => ({ file: 'test/guild/spider/rules.test.ts', test
 const scenario = (test: string) => ({ file: 'test/guild/spider/scenarios.test.ts', test })
 const retries = (test: string) => ({ file: 'test/guild/spider/retries.test.ts', test })
 const givenBack = (test: string) => ({ file: 'test/guild/spider/given-back.test.ts', test })
+const client = (test: string) => ({ file: 'test/guild/client/memory.test.ts', test })
 const cost = (test: string) => ({ file: 'test/guild/spider/cost.test.ts', test })
 
 /** Faults of the model that Spider and Clockworks-Retry follow, and others as easily made. */
@@ -169,6 +170,20 @@ export const SPIDER_FAULTS: readonly OneLineFault[] = [
     find: '    controller.abort(error)\n    throw error',
     replace: '    controller.abort(error)\n    return running',
     caughtBy: retries('is asked to stop and has failed'),
+  },
+  {
+    fault: 'a writ that a process without its template dropped from the queue is forgotten',
+    file: 'src/guild/spider/dispatch/open-writs.ts',
+    find: 'if (context.clock.monotonic() >= (nextCheckAt.get(context) ?? 0)) await',
+    replace: 'if (!nextCheckAt.has(context)) await',
+    caughtBy: client('has its writs fulfilled while an older worker runs'),
+  },
+  {
+    fault: 'a process without Spider publishes that there is none',
+    file: 'src/guild/clerk/apparatus.ts',
+    find: 'isWorker(known) && !isWorker(mine)',
+    replace: 'isWorker(known) && known === mine',
+    caughtBy: client('is not told less by a process without Spider'),
   },
   {
     fault: 'a crawl reads all writs that may have a rig',

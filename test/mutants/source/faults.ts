@@ -5,6 +5,8 @@ const middleware = (name: string, test: string) => ({ file: `test/source/middlew
 
 const hopper = (name: string, test: string) => ({ file: `test/source/hopper/${name}.test.ts`, test })
 
+const queue = (test: string) => ({ file: 'test/source/streams/queue-streams.test.ts', test })
+
 /** What a source layer could get wrong, and stablekernel/crucible's partly did. */
 export const SOURCE_FAULTS: readonly OneLineFault[] = [
   {
@@ -211,8 +213,43 @@ export const SOURCE_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a strict lane moves on after a failure',
     file: 'src/source/hopper/execute-singly.ts',
-    find: "while (result.action === 'nak') {",
+    find: "while (result.action === 'nak' && !isVerdict(result.note)) {",
     replace: "while (result.action === 'nak' && result.requeueMs < 0) {",
     caughtBy: hopper('ordering', 'waits in place and is tried again'),
+  },
+  {
+    fault: 'a strict lane runs a message again that was given up, because its dead letter could not be stored',
+    file: 'src/source/hopper/execute-singly.ts',
+    find: ' && !isVerdict(result.note)) {',
+    replace: ') {',
+    caughtBy: queue('keep a verdict while its dead letter cannot be stored'),
+  },
+  {
+    fault: 'a message of a queue is known by a counter of the process that reads it',
+    file: 'src/source/inlets/queue/queue-inlet.ts',
+    find: 'cursor: pulled.id ?? String(this.#positions)',
+    replace: 'cursor: String(this.#positions)',
+    caughtBy: queue('run every message once, whichever of two consumers has it'),
+  },
+  {
+    fault: 'a delivery that never ran counts',
+    file: 'src/source/inlets/queue/queue-message.ts',
+    find: 'at.countsStarts ? (pulled.starts ?? 0) + 1 : pulled.attempt',
+    replace: 'pulled.attempt',
+    caughtBy: queue('count no delivery that was given back at a stop'),
+  },
+  {
+    fault: 'a handler that outlives its time gives up its lane',
+    file: 'src/source/hopper/handler-timeout.ts',
+    find: '      own.abort(error)\n    })',
+    replace: '      own.abort(error)\n      resolve(limit.timedOut(error))\n    })',
+    caughtBy: hopper('overruns', 'keeps its lane until it has ended'),
+  },
+  {
+    fault: 'a refusal that will not pass is asked for again',
+    file: 'src/source/inlets/queue/queue-subscription.ts',
+    find: "throw hasCode(error, 'WRONG_MODE') ? error : new QueueFetchError(error)",
+    replace: 'throw new QueueFetchError(error)',
+    caughtBy: queue('are refused where a work system uses the backend natively'),
   },
 ]

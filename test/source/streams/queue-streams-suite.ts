@@ -138,9 +138,10 @@ export function describeQueueStreams(name: string, open: OpenBackend): void {
         // The two have not delivered equally many: what they count by themselves says nothing.
         const inlet = inletOn(first, { leaseMs: LEASE_MS })
         await first.queue.push('before')
+        // Without idempotency: a count that starts over at the other one would meet a key that is done, and pass for knowledge.
         await consume(
           inlet,
-          { middleware: middleware(first) },
+          {},
           () => ack(),
           async () => (await first.queue.size?.()) === 0,
         )
