@@ -1,5 +1,5 @@
 /** A word of a command. Lists are flattened, so that a call with many words does not spread them over the stack. */
-export type Word = string | number | Uint8Array | readonly (string | number)[]
+export type Word = string | number | Uint8Array | readonly (string | number | Buffer)[]
 
 /**
  * As much of a client as we use: `ioredis` fits (`Redis` and `Cluster`), and so does whatever has the same methods

@@ -65,16 +65,16 @@ export class RedisConnection {
   }
 
   /** Runs a script on the keys under `prefix`. One that the server does not know is sent whole, once. */
-  run(script: Script, prefix: string, words: readonly (string | number)[]): Promise<unknown> {
+  run(script: Script, prefix: string, words: Words): Promise<unknown> {
     return this.#answered(script, prefix, words, CALL)
   }
 
   /** The same, with every text of the reply as bytes. */
-  runForBytes(script: Script, prefix: string, words: readonly (string | number)[]): Promise<unknown> {
+  runForBytes(script: Script, prefix: string, words: Words): Promise<unknown> {
     return this.#answered(script, prefix, words, CALL_FOR_BYTES)
   }
 
-  async #answered(script: Script, prefix: string, words: readonly (string | number)[], call: Call): Promise<unknown> {
+  async #answered(script: Script, prefix: string, words: Words, call: Call): Promise<unknown> {
     // The connection holds no program open, but a call that was begun is to be answered.
     const letGo = keepAlive()
     try {
@@ -84,7 +84,7 @@ export class RedisConnection {
     }
   }
 
-  async #runInTime(script: Script, prefix: string, words: readonly (string | number)[], call: Call): Promise<unknown> {
+  async #runInTime(script: Script, prefix: string, words: Words, call: Call): Promise<unknown> {
     const giveUpAt = this.#clock.monotonic() + this.#options.commandTimeoutMs
     for (;;) {
       try {
@@ -97,7 +97,7 @@ export class RedisConnection {
     }
   }
 
-  async #runOnce(script: Script, prefix: string, words: readonly (string | number)[], call: Call): Promise<unknown> {
+  async #runOnce(script: Script, prefix: string, words: Words, call: Call): Promise<unknown> {
     const client = await this.ready()
     try {
       try {
@@ -239,10 +239,13 @@ export class RedisConnection {
   }
 }
 
+/** What a script is called with, beside its key. */
+type Words = readonly (string | number | Buffer)[]
+
 /** The two ways to call a script. */
 interface Call {
-  bySha(client: RedisClientLike, sha: string, key: string, words: readonly (string | number)[]): Promise<unknown>
-  whole(client: RedisClientLike, source: string, key: string, words: readonly (string | number)[]): Promise<unknown>
+  bySha(client: RedisClientLike, sha: string, key: string, words: Words): Promise<unknown>
+  whole(client: RedisClientLike, source: string, key: string, words: Words): Promise<unknown>
 }
 
 const CALL: Call = {

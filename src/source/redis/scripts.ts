@@ -3,7 +3,7 @@ import { type Script, scriptFrom } from '../../drivers/redis/index.js'
 
 const FOLDER = new URL('source/redis/lua/', buildFolder)
 
-type ScriptName = 'apply' | 'claim' | 'leave' | 'letters' | 'open' | 'report' | 'seek'
+type ScriptName = 'apply' | 'claim' | 'leave' | 'letters' | 'open' | 'publish' | 'report' | 'seek'
 
 const made = new Map<ScriptName, Script>()
 

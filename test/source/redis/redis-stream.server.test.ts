@@ -14,7 +14,13 @@ import {
   retry,
   term,
 } from 'millrace/source'
-import { RedisStreamInlet, type RedisStreamInletOptions, redisEntry, streamFields } from 'millrace/source/redis'
+import {
+  RedisStreamInlet,
+  type RedisStreamInletOptions,
+  RedisStreamOutlet,
+  redisEntry,
+  streamFields,
+} from 'millrace/source/redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startRedis } from '../../servers/index.js'
 
@@ -421,5 +427,26 @@ describe('a stream', () => {
     const inlet = open(freshStream())
     await expect(inlet.subscribe({ topics: ['other'] })).rejects.toMatchObject({ code: 'BAD_OPTION' })
     await expect(inlet.subscribe({ topics: [], group: 'other' })).rejects.toMatchObject({ code: 'BAD_OPTION' })
+  })
+})
+
+describe('an outlet on a Redis stream', () => {
+  it('publishes once for each id, however often it is asked', async () => {
+    const stream = freshStream()
+    const outlet = new RedisStreamOutlet({ url: server.url, stream, maxLength: 1_000 })
+    const bytes = new Uint8Array([0, 255, 128])
+    await Promise.all([
+      outlet.publish({ id: 'a', value: bytes, key: 'k', headers: { 'x-trace': 'abc' } }),
+      outlet.publish({ id: 'a', value: bytes, key: 'k', headers: { 'x-trace': 'abc' } }),
+      outlet.publish({ id: 'b', value: 'text' }),
+    ])
+    await outlet.publish({ id: 'a', value: 'another text' })
+    await outlet.close()
+    expect(await redis.xlen(stream)).toBe(2)
+    const sub = await open(stream).subscribe()
+    const message = await sub.next({ signal })
+    expect(message.value).toEqual(Buffer.from(bytes))
+    expect([message.headers.get('message-id'), message.headers.get('x-trace')]).toEqual(['a', 'abc'])
+    expect(new TextDecoder().decode(message.key!)).toBe('k')
   })
 })
