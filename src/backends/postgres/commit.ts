@@ -1,24 +1,20 @@
-import { type Clock, systemClock } from '../../core/time/clock.js'
 import type { EnlistedTransaction, Queryable, SqlValue } from '../../drivers/postgres/index.js'
-import { isLocked, quoteIdentifier } from '../../drivers/postgres/index.js'
+import { quoteIdentifier } from '../../drivers/postgres/index.js'
 import type { CommitResult, Settlement } from '../../ports/settlement.js'
 import { isOnlyLogged } from '../shared/is-only-logged.js'
 import { refusalOf } from '../shared/refusal.js'
+import { MOST_AT_ONCE, sortOut } from './common.js'
 import type { Connection } from './connection.js'
 import { type EncodedBatch, encodeBatch } from './encode.js'
 import { additionsOf, foreignTo } from './enlist.js'
 import { guardedId } from './guarded-id.js'
+import { Locks } from './locks.js'
 import type { Names } from './names.js'
-import { sendPastLocks } from './past-locks.js'
 import { Vacuum } from './retention.js'
+import { ShortStatements } from './short-statements.js'
 import { keepsInPostgres } from './storable.js'
 
-/** So many settlements go into one statement: their places are numbered in twenty bits. */
-const MOST_AT_ONCE = 1_000
-
 const CALL = `select {schema}.commit_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
-const HELD = 'select * from {schema}.held_rows($1)'
-const FREE = 'select {schema}.when_free($1)'
 
 /** Commits batches: through our own connections, or inside a transaction of the user. */
 export class Committer {
@@ -26,42 +22,79 @@ export class Committer {
   readonly #names: Names
   readonly #maxItemBytes: number
   readonly #vacuum: Vacuum
-  readonly #clock: Clock
+  readonly #locks: Locks
+  readonly #short: ShortStatements
 
-  /** `clock`: real time, whatever the clock of the backend, because it is other transactions of the server that are waited for. */
-  constructor(connection: Connection, names: Names, maxItemBytes: number, clock: Clock = systemClock) {
-    this.#clock = clock
+  constructor(connection: Connection, names: Names, maxItemBytes: number) {
     this.#connection = connection
     this.#names = names
     this.#maxItemBytes = maxItemBytes
     this.#vacuum = new Vacuum(connection)
+    this.#locks = new Locks(connection)
+    this.#short = new ShortStatements(connection, names, this.#locks, this.#vacuum)
   }
 
   /** `within`: a transaction of ours. */
   async commit(batch: readonly Settlement[], within?: Queryable): Promise<readonly CommitResult[]> {
-    return this.#settled(
-      batch,
-      (settlement) => this.#refused(settlement),
-      (wave) => (within === undefined ? this.#sendUnlocked(wave) : this.#send(wave, within)),
-    )
+    if (!isOnlyLogged(batch)) await this.#connection.in('native')
+    const results: (CommitResult | undefined)[] = batch.map((settlement) => this.#refused(settlement))
+    const { ends, pushes, rest } = sortOut(batch, (at) => results[at] !== undefined)
+    // What the short statements leave as it was.
+    const left: number[] = []
+    const put = (places: readonly { readonly at: number }[], answers: readonly (CommitResult | undefined)[]): void => {
+      for (const [n, { at }] of places.entries()) {
+        results[at] = answers[n]
+        if (answers[n] === undefined) left.push(at)
+      }
+    }
+    const theRest = async (places: readonly number[]): Promise<void> => {
+      if (places.length === 0) return
+      const answers = await this.#inWaves(
+        places.map((at) => batch[at]!),
+        (wave) => (within === undefined ? this.#sendUnlocked(wave) : this.#send(wave, within)),
+      )
+      for (const [n, at] of places.entries()) results[at] = answers[n]
+    }
+    const ways = [
+      async () =>
+        put(
+          ends,
+          await this.#short.end(
+            ends.map(({ end }) => end),
+            within,
+          ),
+        ),
+      async () =>
+        put(
+          pushes,
+          await this.#short.push(
+            pushes.map(({ push }) => push),
+            within,
+          ),
+        ),
+      () => theRest(rest),
+    ]
+    if (within === undefined) await allOf(ways.map((way) => way()))
+    else for (const way of ways) await way()
+    await theRest(left.sort((a, b) => a - b))
+    return results.map((result) => result!)
   }
 
   /** Inside a transaction of the user, which only adds: see `sql/enlist.ts`. */
   async enlist(batch: readonly Settlement[], tx: EnlistedTransaction): Promise<readonly CommitResult[]> {
-    return this.#settled(
+    if (!isOnlyLogged(batch)) await this.#connection.in('native')
+    return this.#inWaves(
       batch,
-      (settlement) => this.#refused(settlement) ?? foreignTo(settlement),
       (wave) => this.#add(wave, tx),
+      batch.map((settlement) => this.#refused(settlement) ?? foreignTo(settlement)),
     )
   }
 
-  async #settled(
+  async #inWaves(
     batch: readonly Settlement[],
-    refused: (settlement: Settlement) => CommitResult | undefined,
     send: (wave: readonly Settlement[]) => Promise<readonly CommitResult[]>,
+    results: (CommitResult | undefined)[] = batch.map(() => undefined),
   ): Promise<readonly CommitResult[]> {
-    if (!isOnlyLogged(batch)) await this.#connection.in('native')
-    const results: (CommitResult | undefined)[] = batch.map(refused)
     const first = new Map<string, number>()
     // The same guard twice: the second answers what it would answer after the first. Where that may be a conflict, which
     // leaves everything as it was, only the database knows.
@@ -95,29 +128,11 @@ export class Committer {
   }
 
   #sendUnlocked(batch: readonly Settlement[]): Promise<readonly CommitResult[]> {
-    return sendPastLocks(batch, {
-      clock: this.#clock,
-      send: (some) => this.#send(some, undefined),
-      heldRows: (some) => this.#heldRows(some),
-      whenFree: (id) => this.#whenFree(id),
-    })
-  }
-
-  async #heldRows(batch: readonly Settlement[]): Promise<readonly (readonly string[])[]> {
-    const needs: (readonly string[])[] = []
-    for (const one of batch) needs.push((await this.#encode([one])).locks ?? [])
-    const { driver, sql } = await this.#connection.ready()
-    const rows = await driver.query<[asked: string, held: string]>(sql('held_rows', HELD, [[...new Set(needs.flat())]]))
-    return needs.map((ids) => rows.flatMap(([asked, held]) => (ids.includes(asked) ? [held] : [])))
-  }
-
-  async #whenFree(id: string): Promise<void> {
-    const { driver, sql } = await this.#connection.ready()
-    try {
-      await driver.query(sql('when_free', FREE, [id]))
-    } catch (error) {
-      if (!isLocked(error)) throw error
-    }
+    return this.#locks.past(
+      batch,
+      (some) => this.#send(some, undefined),
+      (some) => Promise.all(some.map(async (one) => (await this.#encode([one])).locks ?? [])),
+    )
   }
 
   async #send(batch: readonly Settlement[], within: Queryable | undefined): Promise<readonly CommitResult[]> {
@@ -166,6 +181,11 @@ function valuesOf(now: number | null, b: EncodedBatch): SqlValue[] {
 function* queueTypesOf(batch: readonly Settlement[]): Iterable<{ readonly queue: string; readonly type: string }> {
   for (const { effects } of batch)
     for (const effect of effects) if (effect.do === 'enqueue') yield { queue: effect.queue, type: effect.item.type }
+}
+
+/** Waits for all of them, also where one fails: none is still being written when the caller repeats the batch. */
+async function allOf(writes: readonly Promise<void>[]): Promise<void> {
+  for (const one of await Promise.allSettled(writes)) if (one.status === 'rejected') throw one.reason
 }
 
 /** Settlements by a lease or for a new id happen once: the guard itself identifies them. */

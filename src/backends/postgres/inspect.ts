@@ -135,7 +135,9 @@ export function inspectSchema(connection: Connection): Inspect {
 // By the primary keys.
 const ATTEMPTS = withNow(
   `select attempts from {schema}.item where id = $1
-   union all select attempts from {schema}.ended_item where id = $1 and keep_until > {now}`,
+   union all select case when worker is null then attempts else {schema}.with_attempt(attempts, json_build_object(
+       'attempt', attempt, 'startedAt', started_at, 'endedAt', ended_at, 'worker', worker)::text) end
+     from {schema}.ended_item where id = $1 and keep_until > {now}`,
   '$2',
 )
 const WORKERS = withNow(

@@ -1,7 +1,9 @@
 import type { Migration } from '../../drivers/postgres/index.js'
+import { ADD } from './sql/add.js'
 import { CHECK_GATES } from './sql/check-gates.js'
 import { CLAIM } from './sql/claim.js'
 import { COMMIT } from './sql/commit.js'
+import { END } from './sql/end.js'
 import { ENLIST } from './sql/enlist.js'
 import { EXTEND } from './sql/extend.js'
 import { FOLD_SHARES } from './sql/groups.js'
@@ -20,7 +22,7 @@ export const MIGRATIONS: readonly Migration[] = [
     version: 1,
     minReader: 1,
     about: 'items, groups, gates, plain ports',
-    sql: [SCHEMA, HELPERS, FOLD_SHARES, CHECK_GATES, CLAIM, EXTEND, COMMIT, ENLIST, READ, PLAIN].join('\n'),
+    sql: [SCHEMA, HELPERS, FOLD_SHARES, CHECK_GATES, CLAIM, EXTEND, COMMIT, ADD, END, ENLIST, READ, PLAIN].join('\n'),
   },
   { version: 2, minReader: 1, about: 'throughput, failures and stuck items, for people', sql: INSIGHT },
 ]

@@ -3,7 +3,7 @@ import { doublingDelay } from '../../core/retry/backoff.js'
 import type { Clock } from '../../core/time/clock.js'
 import type { Ms } from '../../core/time/time.js'
 import { isLocked } from '../../drivers/postgres/index.js'
-import type { CommitResult, Settlement } from '../../ports/settlement.js'
+import type { CommitResult, Guard } from '../../ports/settlement.js'
 import { guardedId } from './guarded-id.js'
 
 /** How long a settlement waits, in all, for what another transaction holds. */
@@ -24,12 +24,17 @@ class LockedError extends MillraceError {
   }
 }
 
-export interface Sending {
+/** What is sent, with the guard that says which item it is about. */
+interface Guarded {
+  readonly guard: Guard
+}
+
+export interface Sending<T extends Guarded, R> {
   readonly clock: Clock
   /** All of them, in one transaction. Rejects with 55P03, and does nothing, if it could not get a lock within a moment. */
-  send(batch: readonly Settlement[]): Promise<readonly CommitResult[]>
+  send(batch: readonly T[]): Promise<readonly R[]>
   /** For each of them, the rows that it needs and that another transaction holds at this moment. Waits for nothing. */
-  heldRows(batch: readonly Settlement[]): Promise<readonly (readonly string[])[]>
+  heldRows(batch: readonly T[]): Promise<readonly (readonly string[])[]>
   /** Resolves when the row is free, or after a moment. Holds nothing meanwhile. */
   whenFree(id: string): Promise<void>
 }
@@ -41,12 +46,12 @@ export interface Sending {
  * which rows are held, and goes on with what needs none of them; what does waits outside, with no lock. It waits in the queue for the
  * row, so that it comes before a claim where the lease has ended meanwhile.
  */
-export async function sendPastLocks(
-  batch: readonly Settlement[],
-  { clock, send, heldRows, whenFree }: Sending,
-): Promise<readonly CommitResult[]> {
+export async function sendPastLocks<T extends Guarded, R>(
+  batch: readonly T[],
+  { clock, send, heldRows, whenFree }: Sending<T, R>,
+): Promise<readonly (R | CommitResult)[]> {
   const giveUpAt = clock.monotonic() + PATIENCE_MS
-  const results = new Map<number, CommitResult>()
+  const results = new Map<number, R>()
   let cause: unknown
 
   const sendSome = async (places: readonly number[]): Promise<void> => {
@@ -78,7 +83,9 @@ export async function sendPastLocks(
     const first = held.flat()[0]
     await (first === undefined ? clock.sleep(doublingDelay(rounds, PAUSE)) : whenFree(first))
   }
-  return batch.map(
-    ({ guard }, place) => results.get(place) ?? { kind: 'failed', error: new LockedError(guardedId(guard), cause) },
+  return batch.map(({ guard }, place) =>
+    results.has(place)
+      ? (results.get(place) as R)
+      : { kind: 'failed', error: new LockedError(guardedId(guard), cause) },
   )
 }

@@ -45,7 +45,7 @@ describe('a ledger whose server or connection goes away', () => {
   afterEach(() => schemas.close(backend))
 
   it('does not know of a commit whose reply was lost, and finds out by repeating it', async () => {
-    const pool = losing(schemas.url, (text) => text.includes('commit_batch'))
+    const pool = losing(schemas.url, (text) => /commit_batch|add_items|end_items/.test(text))
     const other = await schemas.open({ pool })
     const far = ledgerOn(other)
     const push = enqueue(item('a'))

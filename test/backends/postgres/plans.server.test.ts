@@ -198,7 +198,9 @@ describe('a hundred settlements in one batch', () => {
     await ledger.commit([enqueue(item('first'))])
     // Nested statements are logged too; those of the client are the calls of our functions.
     const sent = () =>
-      plans.filter((plan) => /Query Text: select .*(commit_batch|claim_ready)\(\$1/s.test(plan.slice(0, 200))).length
+      plans.filter((plan) =>
+        /Query Text: select .*(commit_batch|add_items|end_items|claim_ready)\(\$1/s.test(plan.slice(0, 200)),
+      ).length
     plans.length = 0
     await ledger.commit(times(100, (i) => enqueue(item(`i${i}`))))
     expect(sent()).toBe(1)

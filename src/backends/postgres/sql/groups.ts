@@ -1,5 +1,8 @@
 import { BY_KEY } from './plan-settings.js'
 
+/** The value of a group that an ended row `f` carries. */
+export const GROUP_VALUE = `coalesce(f.group_value, case when f.group_version > 0 then f.outcome end)`
+
 /** Gives the groups that live on these roots (an array of ids) their own rows, in which the roots count. */
 export const rowsForRoots = (
   ids: string,
@@ -46,7 +49,7 @@ begin
     returning f.id
   )
   insert into {schema}.item_group (id, open, value, final, version, keep_until)
-    select f.id, 0, f.group_value, f.group_final, f.group_version, f.keep_until from {schema}.ended_item f
+    select f.id, 0, ${GROUP_VALUE}, f.group_final, f.group_version, f.keep_until from {schema}.ended_item f
      where f.id in (select id from ended) order by f.id on conflict (id) do nothing;
   insert into {schema}.item_group as t (id, open, final, version, watchers)
     select x.g, sum(x.by)::int, false, 0, array_agg(distinct x.watch) filter (where x.watch is not null)

@@ -40,7 +40,7 @@ end {body};
 -- a short history is not counted.
 create function {schema}.with_attempt(p_attempts text, p_was text) returns text language plpgsql immutable as {body}
 declare
-  v_all text := p_attempts || ',' || p_was;
+  v_all text := coalesce(p_attempts || ',', '') || p_was;
 begin
   if length(v_all) < 5000 then
     return v_all;

@@ -91,7 +91,7 @@ create table {schema}.ended_item (
   run_at      bigint,
   end_at      bigint   not null,
   keep_until     bigint   not null,
-  -- A root that ended as the only member of its group carries the group's value.
+  -- A root that ended as the only member of its group carries the group's value: its own outcome, where there is a version and no value.
   is_single      boolean not null,
   group_final   boolean not null,
   group_version int     not null,
@@ -105,7 +105,11 @@ create table {schema}.ended_item (
   outcome     text,                           -- result or error
   progress    text,
   fingerprint text,
-  attempts     text
+  attempts     text,
+  -- The run that completed it, which is not among its attempts.
+  started_at  float8,
+  ended_at    float8,
+  worker      text
 );
 create index ended_item_keep_until   on {schema}.ended_item (keep_until);
 create index ended_item_list   on {schema}.ended_item (queue_type, state, seq);

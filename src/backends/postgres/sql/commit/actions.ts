@@ -1,3 +1,5 @@
+import { GROUP_VALUE } from '../groups.js'
+
 const REDRIVE = `    for v_action in select * from json_to_recordset(p_actions->'redrive') r(s int, n int, id text, ms bigint) loop
       continue when not v_ok[v_action.s];
       -- As if it had arrived now; only its history, its fence and who settled it last go on.
@@ -27,7 +29,7 @@ const DELETE = `    for v_action in select * from json_to_recordset(p_actions->'
       delete from {schema}.item where id = v_action.id;
       -- The group of a root that had ended as its only member is kept as long as it would have been.
       insert into {schema}.item_group (id, open, value, final, version, keep_until)
-        select f.id, 0, f.group_value, f.group_final, f.group_version, f.keep_until from {schema}.ended_item f
+        select f.id, 0, ${GROUP_VALUE}, f.group_final, f.group_version, f.keep_until from {schema}.ended_item f
          where f.id = v_action.id and f.is_single and f.keep_until > v_now on conflict (id) do nothing;
       delete from {schema}.ended_item where id = v_action.id;
       delete from {schema}.item_tag where id = v_action.id;

@@ -1,4 +1,4 @@
-import { rowsForRoots } from '../groups.js'
+import { GROUP_VALUE, rowsForRoots } from '../groups.js'
 
 /** Groups that existed only in the row of their root get their own rows, if this batch touches them. */
 const COMPANY = `  if v_joined is not null then
@@ -16,7 +16,7 @@ const COMPANY = `  if v_joined is not null then
       returning f.id
     )
     insert into {schema}.item_group (id, open, value, final, version, keep_until)
-      select f.id, 0, f.group_value, f.group_final, f.group_version, f.keep_until from {schema}.ended_item f
+      select f.id, 0, ${GROUP_VALUE}, f.group_final, f.group_version, f.keep_until from {schema}.ended_item f
        where f.id in (select id from ended) order by f.id on conflict (id) do nothing;
   end if;
 `
