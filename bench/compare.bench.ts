@@ -1,10 +1,10 @@
 // How fast is Millrace beside the libraries that do the same job? All of them in one run, in turns, on private servers; with `--quick`
 // in under two minutes. Exits with 1 for each floor that is missed, and for any error, second run, lost item or growing heap.
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { root } from '../scripts/lib/root.mjs'
 import { readCommandLine } from '../test/support/command-line.js'
+import { commit, machine, now } from './lib/circumstances.js'
 import type { Figures } from './lib/compare/figures.js'
 import { complaints } from './lib/compare/judge.js'
 import { compareLatency } from './lib/compare/latency.js'
@@ -13,7 +13,7 @@ import { page, report } from './lib/compare/report.js'
 import { compareThroughput, type Outcome } from './lib/compare/throughput.js'
 import type { PlaceKind } from './lib/contenders/contender.js'
 import { peersFolder } from './lib/contenders/peers.mjs'
-import { machine, openGround } from './lib/ground.js'
+import { openGround } from './lib/ground.js'
 import { ContenderError } from './lib/remote-contender.js'
 
 const USAGE = `npm run bench -- [${KINDS.join('] [')}] [--quick]
@@ -62,7 +62,7 @@ async function measure(kinds: readonly PlaceKind[], isQuick: boolean): Promise<F
     }
   }
   return {
-    at: new Date().toISOString().slice(0, 16).replace('T', ' '),
+    at: now(),
     command: ['npm run bench --', ...process.argv.slice(2)].join(' ').replace(/ --$/, ''),
     commit: commit(),
     machine: machine(),
@@ -90,16 +90,6 @@ function store(figures: Figures, name: string): void {
   writeFileSync(`${file}.json`, `${JSON.stringify(figures)}\n`)
   writeFileSync(`${file}.md`, page(figures))
   console.log(`\nStored in ${relative(root, file)}.json and .md`)
-}
-
-function commit(): string {
-  const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim()
-  try {
-    const isChanged = git('status', '--porcelain', '--', 'src') !== ''
-    return `${git('rev-parse', '--short', 'HEAD')}${isChanged ? ' with changes' : ''}`
-  } catch {
-    return 'unknown'
-  }
 }
 
 /** Its name and version; the plain queue is ours, and has none. */

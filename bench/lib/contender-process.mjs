@@ -136,14 +136,33 @@ const ACTIONS = {
 
   counts: () => opened().counts(),
 
+  /** Groups that are awaited, each by a caller of its own. */
+  /** @param {{ groups: number, itemsOfEach: number }} ask */
+  async groups({ groups, itemsOfEach }) {
+    const items = groups * itemsOfEach
+    return measured(items, async () => {
+      const ran = await opened().groups?.(groups, itemsOfEach)
+      if (ran !== items) throw new Error(`${ran} items of ${items} ran before their groups ended`)
+    })
+  },
+
+  /** How many items have run here. */
+  ran: () => runs.count,
+
+  /** Ends the worker and forgets what ran; the place stays open. */
+  async rest() {
+    await opened().rest?.()
+    if (runs.secondRuns > 0) throw new Error(`${runs.secondRuns} items ran a second time`)
+    runs = new Runs()
+  },
+
   /** What this process and the server spend while nobody asks for anything. */
   /** @param {{ ms: number }} ask */
-  rest: ({ ms }) => measured(0, () => sleep(ms)),
+  idle: ({ ms }) => measured(0, () => sleep(ms)),
 
   memory() {
     globalThis.gc?.()
-    const { heapUsed, rss } = process.memoryUsage()
-    return { heapUsed, rss }
+    return { heapBytes: process.memoryUsage().heapUsed, peakBytes: process.resourceUsage().maxRSS * 1_024 }
   },
 
   /** Closes it, and says what went wrong while it was open. */

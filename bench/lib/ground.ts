@@ -1,6 +1,7 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import { startPostgres, startRedis } from '../../test/servers/index.js'
@@ -16,6 +17,8 @@ export interface Ground {
   fresh(): Promise<Place>
   /** What a while would bring by itself: statistics of tables that have just been filled. */
   settle(place: Place): Promise<void>
+  /** Gives back the room of what is stored no more, which maintenance would do in time. Nothing may be open there on SQLite. */
+  compact(place: Place): Promise<void>
   /** How much is stored there, on disk or in the server's memory. Undefined where it is in the contender's process. */
   bytes(place: Place): Promise<number | undefined>
   drop(place: Place): Promise<void>
@@ -32,7 +35,8 @@ const nothing = async () => {}
 async function openMemory(): Promise<Ground> {
   const fresh = async (): Promise<Place> => ({ kind: 'memory', address: '' })
   const about = 'Memory of the process'
-  return { kind: 'memory', about, fresh, settle: nothing, bytes: async () => undefined, drop: nothing, close: nothing }
+  const bytes = async () => undefined
+  return { kind: 'memory', about, fresh, settle: nothing, compact: nothing, bytes, drop: nothing, close: nothing }
 }
 
 async function openSqlite(): Promise<Ground> {
@@ -47,6 +51,11 @@ async function openSqlite(): Promise<Ground> {
       return { kind: 'sqlite', address: join(folder, `${files}.db`) }
     },
     settle: nothing,
+    async compact({ address }) {
+      const db = new Database(address)
+      db.exec('vacuum')
+      db.close()
+    },
     async bytes({ address }) {
       // Not the shared memory beside it, which is an index of the log.
       const stored = [address, `${address}-wal`].filter((file) => existsSync(file))
@@ -71,6 +80,7 @@ async function openRedis(): Promise<Ground> {
     about: `Redis ${version} without persistence`,
     fresh: async () => ({ kind: 'redis', address: server.url }),
     settle: nothing,
+    compact: nothing,
     bytes: async () => Number(await info('memory', 'used_memory')),
     drop: () => server.flush(),
     async close() {
@@ -88,6 +98,12 @@ async function openPostgres(): Promise<Ground> {
   let databases = 0
   const addressOf = (name: string) => server.url.replace(/[^/]+$/, name)
   const nameOf = ({ address }: Place) => new URL(address).pathname.slice(1)
+  const query = async ({ address }: Place, sql: string) => {
+    const client = new pg.Client(address)
+    await client.connect()
+    await client.query(sql)
+    await client.end()
+  }
   return {
     kind: 'postgres',
     pid: server.pid!,
@@ -98,12 +114,8 @@ async function openPostgres(): Promise<Ground> {
       await admin.query(`create database ${name}`)
       return { kind: 'postgres', address: addressOf(name) }
     },
-    async settle({ address }) {
-      const client = new pg.Client(address)
-      await client.connect()
-      await client.query('analyze')
-      await client.end()
-    },
+    settle: (place) => query(place, 'analyze'),
+    compact: (place) => query(place, 'vacuum full'),
     async bytes(place) {
       const { rows } = await admin.query('select pg_database_size($1) as size', [nameOf(place)])
       return Number(rows[0].size)
@@ -116,15 +128,4 @@ async function openPostgres(): Promise<Ground> {
       await server.stop()
     },
   }
-}
-
-/** What the machine is, for the head of a table. */
-export function machine(): string {
-  const model = /^model name\s*:\s*(.+)$/m.exec(readText('/proc/cpuinfo'))?.[1] ?? process.arch
-  const cores = readText('/proc/cpuinfo').match(/^processor\s*:/gm)?.length ?? 1
-  return `${cores} × ${model}, Node ${process.versions.node}`
-}
-
-function readText(file: string): string {
-  return existsSync(file) ? readFileSync(file, 'utf8') : ''
 }

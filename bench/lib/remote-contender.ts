@@ -42,8 +42,11 @@ export interface Actions {
   ]
   latencies: [ask: { readonly count: number }, answer: readonly number[]]
   counts: [ask: undefined, answer: Counts]
-  rest: [ask: { readonly ms: number }, answer: Cost]
-  memory: [ask: undefined, answer: { readonly heapUsed: number; readonly rss: number }]
+  groups: [ask: { readonly groups: number; readonly itemsOfEach: number }, answer: Cost]
+  ran: [ask: undefined, answer: number]
+  rest: [ask: undefined, answer: unknown]
+  idle: [ask: { readonly ms: number }, answer: Cost]
+  memory: [ask: undefined, answer: { readonly heapBytes: number; readonly peakBytes: number }]
   close: [
     ask: undefined,
     answer: { readonly errors: readonly string[]; readonly secondRuns: number; readonly heapBytes: number },

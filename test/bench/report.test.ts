@@ -22,7 +22,11 @@ describe('the calibration', () => {
     expect(of(30, 31, 29)).toBe('A fixed computation beside every turn took 30.0 ms (29.0 to 31.0).')
   })
 
-  it('warns of neighbours', () => {
+  it('warns of neighbours that came and went', () => {
     expect(of(30, 31, 90)).toContain('The machine was busy with other work')
+  })
+
+  it('warns of neighbours that were there all the time', () => {
+    expect(of(80, 81, 82)).toContain('The machine was busy with other work')
   })
 })

@@ -2,7 +2,7 @@ import type { Figures, Series } from './figures.js'
 import { complaints, type Judgement, judge, MEASURES, NAMES, short, type Verdict } from './judge.js'
 import { median, type Spread, spreadOf } from './statistics.js'
 
-/** A machine whose fixed computation takes this much longer at its slowest than in the middle was not ours alone. */
+/** A fixed computation that takes this much longer at its slowest than in the middle, or than its own processor time, had neighbours. */
 const NOISY = 1.5
 
 const WORDS: Readonly<Record<Verdict, string>> = {
@@ -50,7 +50,8 @@ export function calibrationLine({ calibrations }: Pick<Figures, 'calibrations'>)
   if (calibrations.length === 0) return 'Not calibrated.'
   const { median: middle, min, max } = spreadOf(calibrations.map(({ ms }) => ms))
   const line = `A fixed computation beside every turn took ${short(middle)} ms (${short(min)} to ${short(max)}).`
-  return max > NOISY * middle
+  const shares = calibrations.map((one) => one.ms / one.cpuMs)
+  return max > NOISY * middle || median(shares) > NOISY
     ? `${line} The machine was busy with other work: believe no ratio near its floor before it was measured on an idle one.`
     : line
 }

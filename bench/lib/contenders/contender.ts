@@ -37,7 +37,13 @@ export interface Contender {
   addMany(payloads: readonly Payload[]): Promise<unknown>
   /** Starts a worker, which is ready when this resolves. */
   work(handle: (payload: Payload) => void): Promise<void>
+  /**
+   * Opens so many groups of so many items each, waits for the end of every group, and says how many items ran. Only ours has groups.
+   */
+  groups?(groups: number, itemsOfEach: number): Promise<number>
   counts(): Promise<Counts>
+  /** Ends the worker, so that another can be started. Only ours is asked. */
+  rest?(): Promise<void>
   /** Ends the worker, if there is one, and every connection. */
   close(): Promise<void>
 }

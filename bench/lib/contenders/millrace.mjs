@@ -12,7 +12,15 @@ export async function openMillrace(place, { types, onError }) {
   const work = Array.from({ length: types }, (_, i) =>
     defineWork(`bench-${i}`, (/** @type {import('./contender.js').Payload} */ payload) => handle(payload)),
   )
-  const system = createWork({ backend, work, autoStart: false, onError })
+  let ranInGroups = 0
+  const leaf = defineWork('bench-leaf', (/** @type {number} */ _) => {
+    ranInGroups += 1
+  })
+  const family = defineWork('bench-family', (/** @type {number} */ size, ctx) =>
+    ctx.queue(Array.from({ length: size }, (_, i) => leaf(i))),
+  )
+  const makeSystem = () => createWork({ backend, work: [...work, leaf, family], autoStart: false, onError })
+  let system = makeSystem()
   const ops = openOps(backend)
   /** @param {import('./contender.js').Payload} payload */
   const workOf = (payload) => /** @type {(typeof work)[number]} */ (work[payload.n % types])(payload)
@@ -24,6 +32,17 @@ export async function openMillrace(place, { types, onError }) {
     async work(handler) {
       handle = handler
       system.start()
+    },
+    async groups(groups, itemsOfEach) {
+      ranInGroups = 0
+      system.start()
+      const handles = await system.enqueueMany(Array.from({ length: groups }, () => family(itemsOfEach)))
+      await Promise.all(handles)
+      return ranInGroups
+    },
+    async rest() {
+      await system.stop()
+      system = makeSystem()
     },
     async counts() {
       let [pending, completed] = [0, 0]

@@ -1,0 +1,100 @@
+import { NAMES, short } from '../compare/judge.js'
+import { AXES } from './axes.js'
+import { linePlot } from './line-plot.js'
+import type { Sizes } from './sizes.js'
+import type { GrowthOf, Measured, RestOf, Stored } from './stored.js'
+
+/** What each figure is called in a table. */
+const FIGURES: Readonly<Record<string, string>> = {
+  drain: 'drained /s',
+  items: 'ended /s',
+  add: 'added in bulk /s',
+  clientUs: 'client µs',
+  serverUs: 'server µs',
+  heapMb: 'live heap of the worker, MB',
+  peakMb: 'its peak memory, MB',
+  storedMb: 'stored, MB',
+  mbPerSecond: 'input drained, MB/s',
+  leastShare: 'smallest share of a process',
+}
+
+/** The name of the plot of an axis, beside the page. */
+const plotFile = (axis: string, { scale }: Pick<Stored, 'scale'>) =>
+  `growth-${axis}${scale === 'medium' ? '' : `-${scale}`}.svg`
+
+const isGrowth = (one: Measured): one is GrowthOf => one.what !== 'rest'
+
+/** The page of everything that is stored, and its plots by the names of their files. */
+export function growthPage(stored: Stored): { readonly page: string; readonly plots: ReadonlyMap<string, string> } {
+  const plots = new Map<string, string>()
+  const lines = [
+    '# How cost grows',
+    '',
+    `\`npm run bench -- growth\`, scale ${stored.scale}. Items have inputs of 110 bytes.`,
+  ]
+  for (const name of Object.keys(AXES) as (keyof Sizes)[]) {
+    const axis = AXES[name]
+    const of = stored.measured.filter(isGrowth).filter(({ what }) => what === name)
+    if (of.length === 0) continue
+    const file = plotFile(name, stored)
+    plots.set(
+      file,
+      linePlot({
+        title: axis.title,
+        x: axis.of,
+        y: axis.unit,
+        lines: of.map(({ kind, points }) => ({
+          name: NAMES[kind],
+          points: points.map(({ size, figures }) => [size, figures[axis.plotted]!] as const),
+        })),
+      }),
+    )
+    lines.push('', `## ${axis.title}`, '', `![${axis.title}](${file})`)
+    for (const one of of) lines.push('', ...growthTable(one))
+  }
+  const atRest = stored.measured.filter((one): one is RestOf => one.what === 'rest')
+  if (atRest.length > 0) lines.push('', '## At rest', '', ...restTable(atRest))
+  return { page: `${lines.join('\n')}\n`, plots }
+}
+
+function growthTable({ what, kind, points, circumstances }: GrowthOf): string[] {
+  const names = Object.keys(FIGURES).filter((name) => points.some(({ figures }) => name in figures))
+  const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  return [
+    head(kind, circumstances),
+    '',
+    row([AXES[what].of, ...names.map((name) => FIGURES[name]!)]),
+    row(['---', ...names.map(() => '---')]),
+    ...points.map(({ size, figures }) =>
+      row([
+        size.toLocaleString('en'),
+        ...names.map((name) => (figures[name] === undefined ? '' : short(figures[name]))),
+      ]),
+    ),
+  ]
+}
+
+function restTable(all: readonly RestOf[]): string[] {
+  return [
+    'Idle: percent of a core of an idle worker, and of its server. Bytes: of a waiting item and of one that has ended, as they were left, and in',
+    'brackets once maintenance has given back the room of what is no longer stored. In memory, of the heap.',
+    '',
+    ...all.map(({ kind, circumstances }) => `- ${head(kind, circumstances)}`),
+    '',
+    '| | | idle worker | its server | bytes, waiting | bytes, ended |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...all.flatMap(({ kind, contenders }) =>
+      contenders.map((one) => {
+        const bytes = (left: number, compact: number | undefined) =>
+          `${short(left)}${compact === undefined ? '' : ` (${short(compact)})`}`
+        const server = one.idleServer === undefined ? '' : `${short(one.idleServer)} %`
+        const cells = [NAMES[kind], one.name, `${short(one.idleClient)} %`, server]
+        const room = [bytes(one.pending, one.pendingCompact), bytes(one.ended, one.endedCompact)]
+        return `| ${[...cells, ...room].join(' | ')} |`
+      }),
+    ),
+  ]
+}
+
+const head = (kind: GrowthOf['kind'], { at, commit, machine, about }: GrowthOf['circumstances']) =>
+  `${NAMES[kind]}: ${at}, commit ${commit}, ${machine}; ${about}.`
