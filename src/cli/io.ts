@@ -10,7 +10,7 @@ export interface Sink {
 }
 
 /** Keys as they are pressed, without waiting for a line. */
-export interface Keys {
+export interface KeyInput {
   /** Calls back for each key until the returned function is called, which also restores the terminal. */
   listen(onKey: (key: string) => void): () => void
 }
@@ -20,7 +20,7 @@ export interface Io {
   readonly out: Sink
   readonly err: Sink
   /** Undefined without a terminal. */
-  readonly keys: Keys | undefined
+  readonly keys: KeyInput | undefined
   /** Asks a person and returns the line they typed; undefined if they interrupted. */
   readonly ask: ((question: string) => Promise<string | undefined>) | undefined
   readonly env: Readonly<Record<string, string | undefined>>

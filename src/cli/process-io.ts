@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises'
 import type { ReadStream, WriteStream } from 'node:tty'
 import { systemClock } from '../core/time/clock.js'
 import { EXIT } from './exit.js'
-import type { Io, Keys, Sink } from './io.js'
+import type { Io, KeyInput, Sink } from './io.js'
 import { ENTER, LEAVE } from './terminal/live.js'
 
 /** The `Io` of a real process. */
@@ -68,7 +68,7 @@ function sinkOn(stream: WriteStream, fd: number, gone: () => void): Sink {
   }
 }
 
-function keysOf(stdin: ReadStream): Keys {
+function keysOf(stdin: ReadStream): KeyInput {
   return {
     listen(onKey) {
       const onData = (data: Buffer) => onKey(data.toString('utf8'))

@@ -1,6 +1,7 @@
 import { type Facts, MillraceError } from './error.js'
 import { closestName } from './text/closest-name.js'
 import { describeValue } from './text/describe-value.js'
+import { closestHint } from './text/did-you-mean.js'
 
 /** The code of every error about an option, whichever of the classes below it is. */
 const BAD_OPTION = 'BAD_OPTION'
@@ -51,9 +52,8 @@ export class UnknownOptionError extends MillraceError {
   readonly closest: string | undefined
   constructor(owner: string, name: string, names: readonly string[]) {
     const closest = closestName(name, names)
-    const hint = closest === undefined ? '' : ` Did you mean "${closest}"?`
     const known = names.length === 0 ? ' It takes none.' : ` Options: ${names.join(', ')}.`
-    super(BAD_OPTION, `${describeValue(name)} is not an option of ${owner}.${hint}${known}`, {
+    super(BAD_OPTION, `${describeValue(name)} is not an option of ${owner}.${closestHint(name, names)}${known}`, {
       facts: { option: `${owner}.${name}`, closest },
     })
     this.option = `${owner}.${name}`

@@ -1,5 +1,8 @@
 import type { Ms } from '../core/time/time.js'
 
+/** How soon a gate is polled where its notification may be lost, unless its hold says otherwise. */
+export const GATE_POLL_MS: Ms = 1_000
+
 /** How many attempts of an item a backend keeps: the newest. */
 export const ATTEMPTS_KEPT = 100
 

@@ -1,5 +1,6 @@
 import { memoryStore } from '../backends/memory/index.js'
 import { defaultCodec } from '../core/codec/codec.js'
+import { defined } from '../core/defined.js'
 import { integer, optional, readOptions, unchecked } from '../core/read-options.js'
 import { errorText } from '../core/text/error-text.js'
 import type { At } from '../core/time/time.js'
@@ -130,9 +131,7 @@ export function fakeContext(options?: FakeContextOptions): FakeContext {
       queueAt: at,
       startAt: at,
       priority: 0,
-      ...(given.parent === undefined ? {} : { parent: given.parent }),
-      ...(given.deadline === undefined ? {} : { deadline: given.deadline }),
-      ...(given.dependents === undefined ? {} : { dependents: [...known.keys()] }),
+      ...defined({ parent: given.parent, deadline: given.deadline, dependents: given.dependents && [...known.keys()] }),
     },
     lapses: deliveries - 1,
     crashes: 0,

@@ -6,7 +6,7 @@ import type { Ledger } from '../../src/ports/ledger.js'
 import type { Settlement } from '../../src/ports/settlement.js'
 import { type ItemState, itemState } from '../../src/ports/words.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
-import { type Action, act } from '../../src/work/control/item-actions.js'
+import { type ItemVerb, act } from '../../src/work/control/item-actions.js'
 import {
   enqueueGateSettlement,
   enqueueHeldSettlement,
@@ -115,7 +115,7 @@ const ends =
 const threw = (verdict: Verdict): Outcome => ({ kind: 'threw', error: 'Error: no', fingerprint: 'f', verdict })
 
 const person =
-  (action: Action, delayMs = 0): Move =>
+  (action: ItemVerb, delayMs = 0): Move =>
   async (world) => {
     const [view] = await world.ledger.read([ID])
     if (view === undefined) return
@@ -257,7 +257,7 @@ export async function itemTransitions(): Promise<readonly Transition[]> {
 }
 
 /** By which move each outcome and each act is tried. A new one does not compile until it has its line here. */
-export const WAYS: Readonly<Record<Outcome['kind'] | Action, readonly string[]>> = {
+export const WAYS: Readonly<Record<Outcome['kind'] | ItemVerb, readonly string[]>> = {
   returned: ['returned'],
   threw: ['failed, attempts left', 'failed, no attempts left', 'failed for good', 'deferred'],
   waiting: ['handed back for a while'],

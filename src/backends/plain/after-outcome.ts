@@ -10,10 +10,10 @@ import { runOf, writeState } from './item-state.js'
 import type { Notice } from './notify.js'
 import { allDone, type Entry, entry } from './plain-ports.js'
 
-export type End = EffectOf<'complete' | 'deadLetter'>
+export type EndEffect = EffectOf<'complete' | 'deadLetter'>
 
 /** The writes of an outcome, in order: the last of them is what makes it count. */
-export function outcomeEntries({ keys, clock }: PlainContext, held: HeldLease, outcome: End): readonly Entry[] {
+export function outcomeEntries({ keys, clock }: PlainContext, held: HeldLease, outcome: EndEffect): readonly Entry[] {
   const { id } = held.lease
   const { keepMs, ending } = outcome
   const endAt = clock.now()

@@ -7,9 +7,9 @@ import type { PlainContext } from './context.js'
 import { readPaused } from './control.js'
 import { type DeliveryDecision, decideDelivery, readFacts } from './decide-delivery.js'
 import { checkGate, type GateVerdict } from './gates.js'
-import { type Arrival, type Delivery, leaseOf } from './held-leases.js'
-import { type StoredState, stateOf, writeState } from './item-state.js'
-import { outcomeOf, type PlainQueue } from './plain-ports.js'
+import { type Arrival, leaseOf, type PlainDelivery } from './held-leases.js'
+import { type StoredState, storedStateOf, writeState } from './item-state.js'
+import { callOutcomeOf, type PlainQueue } from './plain-ports.js'
 import { type DeliveryReport, drop, fail, failPaused, holdAgain, putBack } from './put-back.js'
 
 /** How long a claim waits for slow queues after a fast one has answered, and for what it puts back. */
@@ -85,7 +85,7 @@ export class Claims {
    * type is put back for longer and longer. A store that cannot be asked pauses nothing.
    */
   async #refreshPauses(queues: readonly string[]): Promise<void> {
-    const paused = await outcomeOf(readPaused(this.#context, { queues, types: [] }))
+    const paused = await callOutcomeOf(readPaused(this.#context, { queues, types: [] }))
     if (!paused.ok) this.#context.report(paused.error, 'queue')
     this.#pausedQueues = paused.ok ? paused.value.queues : []
   }
@@ -103,13 +103,13 @@ export class Claims {
     pausedTypes.set(type, isTypePaused)
     const facts = await readFacts(context, envelope, isTypePaused)
     const decision = decideDelivery(facts)
-    const delivery: Delivery = { ...arrival, envelope, worker: ask.worker, leaseMs: ask.leaseMs }
+    const delivery: PlainDelivery = { ...arrival, envelope, worker: ask.worker, leaseMs: ask.leaseMs }
     if (decision.kind !== 'run') return { report: putBack(context, delivery, facts, decision) }
     return this.#handOut(delivery, facts.state, decision)
   }
 
   async #handOut(
-    delivery: Delivery,
+    delivery: PlainDelivery,
     found: StoredState | undefined,
     decision: Extract<DeliveryDecision, { kind: 'run' }>,
   ): Promise<Routed> {
@@ -161,7 +161,7 @@ function withoutEmpty<T extends Readonly<Record<string, readonly unknown[]>>>(li
 async function countCrash(context: PlainContext, envelope: Envelope, before: StoredState): Promise<StoredState> {
   const { keys, store, counters } = context
   const crashes = (before.marks?.crashes ?? 0) + 1
-  const state = stateOf(envelope, { status: 'pending', marks: { ...before.marks, holder: undefined, crashes } })
+  const state = storedStateOf(envelope, { status: 'pending', marks: { ...before.marks, holder: undefined, crashes } })
   // The counter is for people and tools; the count that decides travels with the state.
   await counters
     .increment(keys.crash(envelope.id), 1, context.keptFor())
@@ -220,7 +220,7 @@ class QueuePoller {
     // What came late is handed out first; and a queue that has not answered is not asked again.
     if (poll.pop !== undefined || poll.arrivals.length > 0) return
     const { queue } = poll
-    poll.pop = outcomeOf(queue.pop(max, leaseMs)).then((outcome) => {
+    poll.pop = callOutcomeOf(queue.pop(max, leaseMs)).then((outcome) => {
       poll.pop = undefined
       if (!outcome.ok) {
         poll.failed = [outcome.error]

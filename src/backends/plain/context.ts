@@ -8,7 +8,7 @@ import type { OutcomeEffect, SortedEffects } from '../shared/sort-effects.js'
 import { Counters, KeyedMutex, Records } from './counters.js'
 import { type HeldLease, HeldLeases } from './held-leases.js'
 import { type Keys, keysOf } from './keys.js'
-import { Notifier, Outbox } from './notify.js'
+import { NoticeOutbox, Notifier } from './notify.js'
 import type { PlainOptions } from './over-plain-ports.js'
 import { PlainQueue, PlainStore } from './plain-ports.js'
 
@@ -24,7 +24,7 @@ export class PlainContext {
   readonly queues: ReadonlyMap<string, PlainQueue>
   readonly leases = new HeldLeases()
   readonly notifier: Notifier
-  readonly outbox: Outbox
+  readonly outbox: NoticeOutbox
   /** Enqueues in flight, so that one id enqueued twice at the same time is one item. */
   readonly enqueuing = new Map<string, Promise<CommitResult>>()
   /** Actions on items without a lease that have failed half-way: their repetition continues with these. */
@@ -41,7 +41,7 @@ export class PlainContext {
     this.counters = new Counters(this.store, (error) => this.report(error, 'commit'))
     this.records = new Records(this.store, this.keys, clock)
     this.queues = new Map([...queues].map(([name, port]) => [name, new PlainQueue(name, port, retryPort)]))
-    this.outbox = new Outbox(ports.pubsub, (error) => this.report(error, 'commit'))
+    this.outbox = new NoticeOutbox(ports.pubsub, (error) => this.report(error, 'commit'))
     this.notifier = new Notifier(ports.pubsub, (error) => this.report(error, 'queue'))
   }
 

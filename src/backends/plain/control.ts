@@ -6,11 +6,11 @@ import type { CommitResult, EffectOf, Guard } from '../../ports/settlement.js'
 import { hasEnded } from '../../ports/words.js'
 import { checkGuard } from '../shared/check-guard.js'
 import type { SortedEffects } from '../shared/sort-effects.js'
-import { afterOutcome, doneNotice, type End, leaveGroups, outcomeEntries } from './after-outcome.js'
+import { afterOutcome, doneNotice, type EndEffect, leaveGroups, outcomeEntries } from './after-outcome.js'
 import { badSettlement, notSupported, outcomeIn, type PlainContext } from './context.js'
 import { closeIfEmpty } from './groups.js'
 import { type HeldLease, heldLease } from './held-leases.js'
-import { envelopeOf, readState, runOf, type StoredState } from './item-state.js'
+import { envelopeOfState, readState, runOf, type StoredState } from './item-state.js'
 import { allDone, entry } from './plain-ports.js'
 
 /** What a settlement does beside its item. */
@@ -67,7 +67,11 @@ type StatusGuard = Extract<Guard, { by: 'status' }>
  * A person, or a cancel, changes an item by its status. The status is read first, and only actions of this process wait for
  * each other meanwhile: an item that starts in that moment runs on, and its holder finds the mark that is left for it.
  */
-export function actOnItem(context: PlainContext, guard: StatusGuard, sorted: SortedEffects): Promise<CommitResult> {
+export function commitItemAction(
+  context: PlainContext,
+  guard: StatusGuard,
+  sorted: SortedEffects,
+): Promise<CommitResult> {
   return context.mutex.run(`action ${guard.id}`, async () => {
     const outcome = outcomeIn(sorted)
     const state = readState(await context.store.get(context.keys.state(guard.id)))
@@ -105,7 +109,7 @@ export function actOnItem(context: PlainContext, guard: StatusGuard, sorted: Sor
 async function end(
   context: PlainContext,
   state: StoredState,
-  outcome: End,
+  outcome: EndEffect,
   sorted: SortedEffects,
 ): Promise<CommitResult> {
   const { keys, store } = context
@@ -133,7 +137,7 @@ function withoutLease(context: PlainContext, state: StoredState): HeldLease {
   const { queue = DEFAULT_QUEUE, fence = 0 } = state.marks ?? {}
   return heldLease({
     lease: { id: state.id, queue, token: known?.lease.token ?? newToken(), fence, until: context.clock.now() },
-    envelope: { ...envelopeOf(state), input: '' } as Envelope,
+    envelope: { ...envelopeOfState(state), input: '' } as Envelope,
     body: '',
     queue: context.queueNamed(context.queues.has(queue) ? queue : DEFAULT_QUEUE),
     worker: '',

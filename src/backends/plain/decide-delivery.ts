@@ -4,13 +4,13 @@ import type { Envelope } from '../../ports/item.js'
 import { hasEnded } from '../../ports/words.js'
 import type { PlainContext } from './context.js'
 import { readState, runOf, type StoredState } from './item-state.js'
-import { type Plan, readPlan } from './settle.js'
+import { readPlan, type SettlePlan } from './settle.js'
 
 /** What the store says about a delivery. */
 export interface DeliveryFacts {
   readonly envelope: Envelope
   readonly state: StoredState | undefined
-  readonly plan: Plan | undefined
+  readonly plan: SettlePlan | undefined
   /** `settled:<id>:<run>` is there. */
   readonly isSettled: boolean
   /** `result:<id>` is there; only read for a completed item that has not settled. */
@@ -61,7 +61,7 @@ export type DeliveryDecision =
   /** It has ended: complete what is missing and ack. */
   | { readonly kind: 'complete' }
   /** Its run had decided: carry that out, do not run it again. */
-  | { readonly kind: 'resume'; readonly plan: Plan }
+  | { readonly kind: 'resume'; readonly plan: SettlePlan }
   /** A newer try of the item is stored, which may not have reached the queue. */
   | { readonly kind: 'superseded'; readonly by: StoredState }
   | { readonly kind: 'busy' }

@@ -2,6 +2,7 @@ import { newToken } from '../../core/ids.js'
 import type { Ms } from '../../core/time/time.js'
 import { writeEnvelope } from '../../ports/envelope.js'
 import type { Envelope } from '../../ports/item.js'
+import { GATE_POLL_MS } from '../../ports/limits.js'
 import type { CommitResult, EffectOf } from '../../ports/settlement.js'
 import { STALE } from '../shared/check-guard.js'
 import type { SortedEffects } from '../shared/sort-effects.js'
@@ -10,14 +11,11 @@ import { badSettlement, outcomeIn, type PlainContext } from './context.js'
 import { applySideEffects, sideEffectsOf } from './control.js'
 import { checkGate, notifyGate, openGate } from './gates.js'
 import { heldLease, StepProgress } from './held-leases.js'
-import { envelopeOf, readState, runOf, stateOf, writeState } from './item-state.js'
+import { envelopeOfState, readState, runOf, storedStateOf, writeState } from './item-state.js'
 import { allDone } from './plain-ports.js'
 
 /** How long a wait for a group is remembered. */
 const WAIT_MS = 3_600_000
-
-/** How soon the gate of a held item is checked first, unless its hold says otherwise. */
-export const GATE_POLL_MS = 1000
 
 type Enqueue = EffectOf<'enqueue'>
 
@@ -194,7 +192,7 @@ async function enqueueAgain(context: PlainContext, item: Envelope, sorted: Sorte
       ])
     else if (state?.status === 'pending' && runOf(state.envelope) === runOf(item) && state.marks?.fence === undefined) {
       const delayMs = own.hold === undefined ? Math.max(0, state.startAt - clock.now()) : own.delayMs
-      await pushBody(context, { ...own, item: { ...envelopeOf(state), input }, delayMs })
+      await pushBody(context, { ...own, item: { ...envelopeOfState(state), input }, delayMs })
     }
   }
   return { kind: 'repeated', id }
@@ -225,7 +223,7 @@ async function storeLeased(
 ): Promise<void> {
   const { keys, store, clock, leases } = context
   const runAt = clock.now()
-  const state = stateOf(item, { status: 'running', runAt, marks: { queue, fence: 1, holder: worker } })
+  const state = storedStateOf(item, { status: 'running', runAt, marks: { queue, fence: 1, holder: worker } })
   await store.set(keys.state(item.id), writeState(state), context.keptFor())
   const held = heldLease({
     lease: { id: item.id, queue, token, fence: 1, until: runAt + leaseMs },
@@ -270,7 +268,7 @@ async function writeFirstState(context: PlainContext, enqueued: Enqueue, isFresh
   const { item, queue, delayMs } = enqueued
   const { gate, pollMs } = gateOf(enqueued)
   const dueAt = gate === undefined || delayMs === Infinity ? undefined : context.dueIn(delayMs)
-  const state = writeState(stateOf(item, { status: 'pending', marks: { queue, gate, pollMs, dueAt } }))
+  const state = writeState(storedStateOf(item, { status: 'pending', marks: { queue, gate, pollMs, dueAt } }))
   const key = context.keys.state(item.id)
   if (isFresh) await context.store.set(key, state, context.keptFor(delayMs))
   else await context.store.addIfAbsent(key, state, context.keptFor(delayMs))

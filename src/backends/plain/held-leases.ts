@@ -5,8 +5,8 @@ import type { Envelope, Lease } from '../../ports/item.js'
 import type { LeaseStatus, Ledger } from '../../ports/ledger.js'
 import type { PulledWork } from '../../ports/ports.js'
 import type { PlainContext } from './context.js'
-import { type Marks, type Standing, type StoredState, stateOf, writeState } from './item-state.js'
-import { type Entry, entry, type Outcome, outcomeOf, type PlainQueue } from './plain-ports.js'
+import { type ItemStanding, type Marks, type StoredState, storedStateOf, writeState } from './item-state.js'
+import { type CallOutcome, callOutcomeOf, type Entry, entry, type PlainQueue } from './plain-ports.js'
 
 /**
  * How far the steps of one settlement have come. A step that succeeded is not done again when the settlement is repeated; one
@@ -44,7 +44,7 @@ export interface Arrival {
 }
 
 /** An arrival that carries an item. */
-export interface Delivery extends Arrival {
+export interface PlainDelivery extends Arrival {
   readonly envelope: Envelope
   readonly worker: string
   readonly leaseMs: Ms
@@ -101,9 +101,9 @@ export function heldLease(given: Given & Partial<HeldLease>): HeldLease {
 }
 
 /** The state of a held item after a step of its run. */
-export function stateAfter(held: HeldLease, standing: Standing): StoredState {
+export function stateAfter(held: HeldLease, standing: ItemStanding): StoredState {
   const marks = { ...lastingMarks(held), ...standing.marks }
-  return stateOf(held.envelope, { runAt: held.runAt, ...standing, marks })
+  return storedStateOf(held.envelope, { runAt: held.runAt, ...standing, marks })
 }
 
 /** The marks that stay with an item from one run to the next. */
@@ -119,7 +119,7 @@ export function lastingMarks({ queue, lease, crashes, state }: HeldLease): Marks
 }
 
 /** A lease of this delivery. The fence rises with every lease: from the stored one, and by time where none is stored. */
-export function leaseOf(context: PlainContext, delivery: Delivery, state: StoredState | undefined): HeldLease {
+export function leaseOf(context: PlainContext, delivery: PlainDelivery, state: StoredState | undefined): HeldLease {
   const { queue, pulled, confirmedMs, envelope, leaseMs } = delivery
   const { clock } = context
   const now = clock.now()
@@ -235,7 +235,7 @@ async function extendOne(
   held: HeldLease,
   leaseMs: Ms,
   asked: Extension,
-  beat: Promise<Outcome<boolean | void>> = Promise.resolve({ ok: true, value: undefined }),
+  beat: Promise<CallOutcome<boolean | void>> = Promise.resolve({ ok: true, value: undefined }),
 ): Promise<LeaseStatus> {
   const { keys, store, clock } = context
   const { id, token } = held.lease
@@ -245,7 +245,7 @@ async function extendOne(
   }
   const [answer, marks] = await Promise.all([
     beforeLapse(context, held, beat),
-    beforeLapse(context, held, outcomeOf(read())),
+    beforeLapse(context, held, callOutcomeOf(read())),
   ])
   if (!marks.ok) context.report(marks.error, 'queue')
   const [cancelled, holder] = marks.ok ? marks.value : []
@@ -256,7 +256,11 @@ async function extendOne(
     if (answer.value === false || (holder !== undefined && holder !== token)) return lose(context, held)
     held.confirmedMs = clock.monotonic()
     held.leaseMs = leaseMs
-    const shown = await beforeLapse(context, held, outcomeOf(store.write(signsOfLife(context, held, leaseMs, asked))))
+    const shown = await beforeLapse(
+      context,
+      held,
+      callOutcomeOf(store.write(signsOfLife(context, held, leaseMs, asked))),
+    )
     if (!shown.ok) context.report(shown.error, 'queue')
     else if (held.begun !== undefined) held.isIdle = !asked.running
   }
@@ -285,7 +289,7 @@ function lose(context: PlainContext, held: HeldLease): LeaseStatus {
 /** One call for each queue that can, one for each lease otherwise. What is in no queue needs none. */
 function heartbeats(all: readonly (HeldLease | undefined)[], leaseMs: Ms) {
   const queued = all.flatMap((held) => (held?.pulled === undefined ? [] : [{ held, pulled: held.pulled }]))
-  const beats = new Map<HeldLease, Promise<Outcome<boolean | void>>>()
+  const beats = new Map<HeldLease, Promise<CallOutcome<boolean | void>>>()
   for (const queue of new Set(queued.map(({ held }) => held.queue))) {
     const own = queued.filter(({ held }) => held.queue === queue)
     const pulled = own.map((one) => one.pulled)
@@ -298,7 +302,11 @@ function heartbeats(all: readonly (HeldLease | undefined)[], leaseMs: Ms) {
 const itsAnswer = async <T>(answers: Promise<readonly T[]>, i: number): Promise<T> => (await answers)[i]!
 
 /** A call that hangs is worth as much as one that failed: its answer counts only while the lease can still be ours. */
-function beforeLapse<T>({ clock }: PlainContext, held: HeldLease, call: Promise<Outcome<T>>): Promise<Outcome<T>> {
+function beforeLapse<T>(
+  { clock }: PlainContext,
+  held: HeldLease,
+  call: Promise<CallOutcome<T>>,
+): Promise<CallOutcome<T>> {
   const left = Math.max(0, held.confirmedMs + held.leaseMs - clock.monotonic())
   return withTimeout(clock, left, call, () => ({ ok: false, error: unanswered(held) }) as const)
 }

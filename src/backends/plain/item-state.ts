@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.js'
 import type { FailureClass } from '../../core/failure/failure.js'
 import type { At, Ms } from '../../core/time/time.js'
 import { unreachable } from '../../core/unreachable.js'
@@ -30,7 +31,7 @@ export interface Marks {
 }
 
 /** What a state says beside the envelope. */
-export interface Standing {
+export interface ItemStanding {
   readonly status: ItemStatus
   readonly error?: string | undefined
   readonly runAt?: At | undefined
@@ -40,19 +41,19 @@ export interface Standing {
 
 /** `state:<id>`: the state of `@ayepi/work` without its result, the rest of the envelope without its input, and our marks. */
 export interface StoredState
-  extends Standing,
+  extends ItemStanding,
     Pick<Envelope, 'id' | 'type' | 'attempt' | 'queueAt' | 'startAt' | 'priority'> {
   readonly group?: string | undefined
   readonly envelope?: Readonly<Record<string, unknown>>
 }
 
-export function stateOf(envelope: Envelope, { status, error, runAt, endAt, marks }: Standing): StoredState {
+export function storedStateOf(envelope: Envelope, { status, error, runAt, endAt, marks }: ItemStanding): StoredState {
   const { id, type, attempt, queueAt, startAt, priority, group, input: _, ...rest } = envelope
   return { id, type, status, attempt, queueAt, startAt, priority, group, error, runAt, endAt, envelope: rest, marks }
 }
 
 /** The envelope as the state remembers it: everything but the input. */
-export function envelopeOf(state: StoredState): EnvelopeHead {
+export function envelopeOfState(state: StoredState): EnvelopeHead {
   const { id, type, attempt, queueAt, startAt, priority, group } = state
   const groupId = String(state.envelope?.['groupId'] ?? '')
   return defined({ ...state.envelope, id, type, attempt, queueAt, startAt, priority, groupId, group })
@@ -127,7 +128,7 @@ function viewOf(state: StoredState): ItemView {
   const { queue, ending, class: failureClass, holder, crashes, gate, dueAt } = marks
   const isPending = status === 'pending'
   return defined({
-    envelope: envelopeOf(state),
+    envelope: envelopeOfState(state),
     status,
     queue,
     ending,
@@ -174,13 +175,4 @@ async function viewIfFreed(context: PlainContext, state: StoredState, view: Item
   if (gate === undefined || (await context.store.get(context.keys.gateFreed(gate))) === undefined) return view
   const { hold: _, ...free } = view
   return { ...free, dueAt: state.startAt }
-}
-
-/** What has no value is left out: ports distinguish an absent property from an undefined one. */
-type Defined<T> = { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
-  [K in keyof T as undefined extends T[K] ? K : never]?: Exclude<T[K], undefined>
-}
-
-function defined<T extends object>(given: T): Defined<T> {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Defined<T>
 }

@@ -84,7 +84,7 @@ export type Notice =
  * Publishes what ended, detached from the settlement: nothing waits for it, and a failure is only reported. What is
  * published in the same turn, or while an earlier message is in flight, travels as one message.
  */
-export class Outbox {
+export class NoticeOutbox {
   readonly #notices: GroupCommit<Notice, void>
   readonly #onError: OnError
 

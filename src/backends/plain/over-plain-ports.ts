@@ -11,7 +11,7 @@ import type { CommitResult, Settlement } from '../../ports/settlement.js'
 import { sortEffects } from '../shared/sort-effects.js'
 import { Claims } from './claim.js'
 import { PlainContext } from './context.js'
-import { actOnItem, readPaused } from './control.js'
+import { commitItemAction, readPaused } from './control.js'
 import { enqueue, watchGroups } from './enqueue.js'
 import { readGroup } from './groups.js'
 import { extend, markStarted } from './held-leases.js'
@@ -125,7 +125,7 @@ async function apply(context: PlainContext, { guard, effects }: Settlement): Pro
     case 'absent':
       return enqueue(context, guard.id, sortEffects(effects))
     case 'status':
-      return actOnItem(context, guard, sortEffects(effects))
+      return commitItemAction(context, guard, sortEffects(effects))
     case 'schedule':
       return fireSchedule(context, guard, sortEffects(effects))
     case 'none':

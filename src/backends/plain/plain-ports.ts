@@ -12,9 +12,9 @@ export async function called<T>(call: () => MaybePromise<T>): Promise<T> {
 }
 
 /** How one call of many ended: a value, so that neighbours in a batch do not share a failure. */
-export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown }
+export type CallOutcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: unknown }
 
-export async function outcomeOf<T>(promise: Promise<T>): Promise<Outcome<T>> {
+export async function callOutcomeOf<T>(promise: Promise<T>): Promise<CallOutcome<T>> {
   try {
     return { ok: true, value: await promise }
   } catch (error) {
@@ -22,7 +22,7 @@ export async function outcomeOf<T>(promise: Promise<T>): Promise<Outcome<T>> {
   }
 }
 
-function unwrap<T>(outcome: Outcome<T>): T {
+function unwrap<T>(outcome: CallOutcome<T>): T {
   if (outcome.ok) return outcome.value
   throw outcome.error
 }
@@ -32,7 +32,7 @@ function unwrap<T>(outcome: Outcome<T>): T {
  * background when it throws, so a repetition does not overlap with what it repeats.
  */
 export async function allDone<T>(promises: readonly Promise<T>[]): Promise<T[]> {
-  const outcomes = await Promise.all(promises.map(outcomeOf))
+  const outcomes = await Promise.all(promises.map(callOutcomeOf))
   return outcomes.map(unwrap)
 }
 
@@ -58,7 +58,7 @@ function batched<T, R>(
   each: (one: T) => Promise<R>,
 ): (calls: readonly T[]) => Promise<R[]> {
   if (many === undefined) return (calls) => Promise.all(calls.map((one) => retry(() => each(one))))
-  const group = new GroupCommit<T, Outcome<R>>({
+  const group = new GroupCommit<T, CallOutcome<R>>({
     maxUnderWay: Infinity,
     maxUnsent: Infinity,
     maxUnsentBytes: Infinity,
@@ -79,11 +79,11 @@ async function manyOrEach<T, R>(
   batch: readonly T[],
   many: () => Promise<readonly R[]>,
   each: (one: T) => Promise<R>,
-): Promise<readonly Outcome<R>[]> {
-  const all = await outcomeOf(many())
+): Promise<readonly CallOutcome<R>[]> {
+  const all = await callOutcomeOf(many())
   if (all.ok && all.value.length === batch.length) return all.value.map((value) => ({ ok: true, value }))
   if (!all.ok && batch.length === 1) return [all]
-  return Promise.all(batch.map((one) => outcomeOf(each(one))))
+  return Promise.all(batch.map((one) => callOutcomeOf(each(one))))
 }
 
 interface Body {
@@ -141,9 +141,9 @@ export class PlainQueue {
   }
 
   /** Each lease has its own outcome. `false`: it was lost. Nothing: the port does not know. */
-  async heartbeats(pulled: readonly PulledWork[], leaseMs: Ms): Promise<readonly Outcome<boolean | void>[]> {
+  async heartbeats(pulled: readonly PulledWork[], leaseMs: Ms): Promise<readonly CallOutcome<boolean | void>[]> {
     const one = (lease: PulledWork) => called(() => this.#port.heartbeat(lease, leaseMs))
-    if (this.#port.heartbeatMany === undefined) return Promise.all(pulled.map((lease) => outcomeOf(one(lease))))
+    if (this.#port.heartbeatMany === undefined) return Promise.all(pulled.map((lease) => callOutcomeOf(one(lease))))
     return manyOrEach(pulled, async () => (await this.#port.heartbeatMany?.(pulled, leaseMs)) ?? [], one)
   }
 

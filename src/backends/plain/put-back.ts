@@ -3,14 +3,14 @@ import type { Ms } from '../../core/time/time.js'
 import { unreachable } from '../../core/unreachable.js'
 import { nextTry, writeEnvelope } from '../../ports/envelope.js'
 import type { Envelope } from '../../ports/item.js'
+import { GATE_POLL_MS } from '../../ports/limits.js'
 import type { ClosedGroup, CommitResult } from '../../ports/settlement.js'
 import { cancelDelivered, completeEnded } from './after-outcome.js'
 import type { PlainContext } from './context.js'
 import type { DeliveryDecision, DeliveryFacts } from './decide-delivery.js'
-import { GATE_POLL_MS } from './enqueue.js'
 import { refreshGate } from './gates.js'
-import { type Arrival, type Delivery, type HeldLease, leaseOf } from './held-leases.js'
-import { runOf, type StoredState, stateOf, writeState } from './item-state.js'
+import { type Arrival, type HeldLease, leaseOf, type PlainDelivery } from './held-leases.js'
+import { runOf, type StoredState, storedStateOf, writeState } from './item-state.js'
 import { resumePlan } from './settle.js'
 
 /** What a claim reports to the engine about a delivery that it did not hand out. */
@@ -26,7 +26,7 @@ const LONGEST_GATE_POLL_MS = 60_000
 /** Handles a delivery that is not to run now. */
 export function putBack(
   context: PlainContext,
-  delivery: Delivery,
+  delivery: PlainDelivery,
   facts: DeliveryFacts,
   decision: Exclude<DeliveryDecision, { kind: 'run' }>,
 ): Promise<DeliveryReport> {
@@ -73,7 +73,7 @@ export function failPaused({ options }: PlainContext, arrival: Arrival): Promise
 /** A held item whose gate has not decided hides for a while longer; twice as long each time, up to a minute. */
 export async function holdAgain(
   context: PlainContext,
-  delivery: Delivery,
+  delivery: PlainDelivery,
   state: StoredState,
 ): Promise<DeliveryReport> {
   const { envelope } = delivery
@@ -82,7 +82,7 @@ export async function holdAgain(
     doublingDelay(checks, { baseMs: pollMs, maxMs: LONGEST_GATE_POLL_MS }),
     dueAt - context.clock.now(),
   )
-  const next = stateOf(envelope, { status: 'pending', marks: { ...state.marks, checks: checks + 1 } })
+  const next = storedStateOf(envelope, { status: 'pending', marks: { ...state.marks, checks: checks + 1 } })
   await context.store.set(context.keys.state(envelope.id), writeState(next), context.keptFor(delayMs))
   if (gate !== undefined) await refreshGate(context, gate, delayMs)
   await replace(context, delivery, delayMs)
@@ -90,7 +90,7 @@ export async function holdAgain(
 }
 
 /** Too early, because a queue caps its delays or a clock is wrong: the same body again with what is left. */
-async function pushAgain(context: PlainContext, delivery: Delivery, byMs: Ms): Promise<DeliveryReport> {
+async function pushAgain(context: PlainContext, delivery: PlainDelivery, byMs: Ms): Promise<DeliveryReport> {
   await replace(context, delivery, byMs)
   return { rescheduled: { envelope: delivery.envelope, byMs } }
 }
@@ -99,7 +99,7 @@ async function pushAgain(context: PlainContext, delivery: Delivery, byMs: Ms): P
  * The same body once more, then the ack. Never a `fail`, which some queues count as a failure. It wakes no loop, or a queue
  * full of such bodies would spin.
  */
-async function replace(context: PlainContext, { queue, pulled, envelope }: Delivery, delayMs: Ms): Promise<void> {
+async function replace(context: PlainContext, { queue, pulled, envelope }: PlainDelivery, delayMs: Ms): Promise<void> {
   await context.push(queue, pulled.body, { priority: envelope.priority, delayMs, key: undefined, wake: false })
   await queue.ack(pulled)
 }
@@ -108,7 +108,7 @@ async function replace(context: PlainContext, { queue, pulled, envelope }: Deliv
  * An old copy. The newer try was stored before it was pushed, and its process may have died in between: so it is pushed once
  * more, which the queue drops if it is there, before the old copy goes.
  */
-async function makeWay(context: PlainContext, delivery: Delivery, by: StoredState): Promise<DeliveryReport> {
+async function makeWay(context: PlainContext, delivery: PlainDelivery, by: StoredState): Promise<DeliveryReport> {
   const { queue, pulled, envelope } = delivery
   if (by.status === 'pending' && runOf(by.envelope) === runOf(envelope)) {
     const next = nextTry(envelope, by.attempt, by.startAt)
@@ -123,7 +123,7 @@ async function makeWay(context: PlainContext, delivery: Delivery, by: StoredStat
 /** The item ends here, by what others have decided. A failure gives it back: its next holder continues. */
 async function endHere(
   context: PlainContext,
-  delivery: Delivery,
+  delivery: PlainDelivery,
   facts: DeliveryFacts,
   end: (held: HeldLease) => Promise<CommitResult>,
 ): Promise<DeliveryReport> {

@@ -6,13 +6,13 @@ import type { Lease } from '../../ports/item.js'
 import type { CommitResult, Effect, EffectOf } from '../../ports/settlement.js'
 import { STALE } from '../shared/check-guard.js'
 import { type SortedEffects, sortEffects } from '../shared/sort-effects.js'
-import { afterOutcome, type End, outcomeEntries } from './after-outcome.js'
+import { afterOutcome, type EndEffect, outcomeEntries } from './after-outcome.js'
 import { badSettlement, notSupported, outcomeIn, type PlainContext } from './context.js'
 import { applySideEffects, sideEffectsOf } from './control.js'
 import { longestDelay, pushItems } from './enqueue.js'
 import { foldValue, lockValue, writeValue } from './groups.js'
 import { type HeldLease, lastingMarks } from './held-leases.js'
-import { readState, runOf, stateOf, writeState } from './item-state.js'
+import { readState, runOf, storedStateOf, writeState } from './item-state.js'
 import { allDone, entry, readObject } from './plain-ports.js'
 
 /**
@@ -55,7 +55,7 @@ export function settleByLease(context: PlainContext, lease: Lease, effects: read
 }
 
 /** Finishes what another run had decided and not completed. */
-export async function resumePlan(context: PlainContext, held: HeldLease, plan: Plan): Promise<CommitResult> {
+export async function resumePlan(context: PlainContext, held: HeldLease, plan: SettlePlan): Promise<CommitResult> {
   const sorted = sortEffects(effectsOf(plan, context.clock.now()))
   const outcome = outcomeIn(sorted)
   if (outcome?.do !== 'complete' && outcome?.do !== 'deadLetter') throw badSettlement('its plan does not end the item')
@@ -79,7 +79,7 @@ async function decide(
   context: PlainContext,
   held: HeldLease,
   sorted: SortedEffects,
-  outcome: End,
+  outcome: EndEffect,
   effects: readonly Effect[],
 ): Promise<CommitResult | undefined> {
   const { progress, lease } = held
@@ -134,7 +134,7 @@ async function record(
   context: PlainContext,
   held: HeldLease,
   sorted: SortedEffects,
-  outcome: End,
+  outcome: EndEffect,
   isLocked: Ownership['isLocked'],
 ): Promise<CommitResult> {
   const { progress, lease } = held
@@ -173,7 +173,7 @@ async function retryLater(context: PlainContext, held: HeldLease, outcome: Effec
     // state, so that another process pushes this try under the same key after a crash.
     copy: `${envelope.id}:${newToken()}`,
   }))
-  const state = writeState(stateOf(again, { status: 'pending', marks: { ...lastingMarks(held), copy } }))
+  const state = writeState(storedStateOf(again, { status: 'pending', marks: { ...lastingMarks(held), copy } }))
   await progress.once('pending', () =>
     context.store.set(context.keys.state(envelope.id), state, context.keptFor(delayMs)),
   )
@@ -194,7 +194,7 @@ async function release(context: PlainContext, held: HeldLease, outcome: EffectOf
   // The store says `running`: left like that, the next delivery would be taken for one after a crash. But an outcome that
   // is stored stays: the next holder completes it.
   if (held.begun !== undefined && held.decided === undefined) {
-    const state = writeState(stateOf(envelope, { status: 'pending', marks: lastingMarks(held) }))
+    const state = writeState(storedStateOf(envelope, { status: 'pending', marks: lastingMarks(held) }))
     await context.store.set(context.keys.state(envelope.id), state, context.keptFor(delayMs))
   }
   const { priority, id } = envelope
@@ -268,7 +268,7 @@ async function readOwnership(context: PlainContext, held: HeldLease, sorted: Sor
  * `plan:<id>`: what a run decided, written before any of it is done. The next holder carries it out instead of running the
  * handler again, so that children keep their ids and none is lost or doubled.
  */
-export interface Plan {
+export interface SettlePlan {
   readonly token: string
   readonly run: number
   readonly at: At
@@ -284,7 +284,7 @@ async function claimPlan(context: PlainContext, held: HeldLease, effects: readon
     if (effect.do === 'setGroupValue') return effect.ifVersion === undefined
     return effect.do !== 'recordAttempt' && effect.do !== 'log'
   })
-  const plan: Plan = { token: held.lease.token, run, at: clock.now(), effects: planned }
+  const plan: SettlePlan = { token: held.lease.token, run, at: clock.now(), effects: planned }
   const own = JSON.stringify(plan)
   const ttl = context.keptFor(longestDelay(effects.filter((effect) => effect.do === 'enqueue')))
   const first = await store.claim(keys.plan(held.lease.id), own, ttl)
@@ -301,17 +301,17 @@ async function claimPlan(context: PlainContext, held: HeldLease, effects: readon
  * that another one was first.
  */
 async function closePlan(context: PlainContext, { lease, envelope }: HeldLease): Promise<void> {
-  const closed: Plan = { token: lease.token, run: runOf(envelope), at: context.clock.now(), effects: [] }
+  const closed: SettlePlan = { token: lease.token, run: runOf(envelope), at: context.clock.now(), effects: [] }
   await context.store.set(context.keys.plan(lease.id), JSON.stringify(closed), context.keptFor())
 }
 
-export function readPlan(text: string | undefined): Plan | undefined {
-  const { token, run = 0, at = 0, effects } = readObject<Plan>(text) ?? {}
+export function readPlan(text: string | undefined): SettlePlan | undefined {
+  const { token, run = 0, at = 0, effects } = readObject<SettlePlan>(text) ?? {}
   return typeof token === 'string' && Array.isArray(effects) ? { token, run, at, effects } : undefined
 }
 
 /** The effects of a plan as they are to be done now: time that has passed since is taken off their delays. */
-function effectsOf(plan: Plan, now: At): readonly Effect[] {
+function effectsOf(plan: SettlePlan, now: At): readonly Effect[] {
   const passed = Math.max(0, now - plan.at)
   // JSON has no Infinity: a time without end was written as null.
   const ms = (written: number | null) => written ?? Infinity

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.js'
 import { FAILURE_CLASSES } from '../../core/failure/failure.js'
 import type { LetterActionOptions, LetterActionReport, LetterFilter, LetterSelector } from '../../ops/letters/api.js'
 import { ACTOR_FLAGS, actorOf, COUNT_INSTEAD, isConfirmed, watched } from '../bulk.js'
@@ -23,13 +24,7 @@ const PAGE = 50
 /** The filter that the flags spell. */
 function filterOf(flags: Values<typeof LETTER_FLAGS>): LetterFilter {
   const { queue, class: failureClass, subject, error, before } = flags
-  return {
-    ...(queue === undefined ? {} : { queue }),
-    ...(failureClass === undefined ? {} : { class: failureClass }),
-    ...(subject === undefined ? {} : { subject }),
-    ...(error === undefined ? {} : { error }),
-    ...(before === undefined ? {} : { before }),
-  }
+  return defined({ queue, class: failureClass, subject, error, before })
 }
 
 export const letters = defineCommand({

@@ -1,9 +1,10 @@
+import { closestHint } from '../../core/text/did-you-mean.js'
 import type { PauseReport, PauseTarget } from '../../ops/api.js'
 import { ACTOR_FLAGS, actorOf } from '../bulk.js'
 import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
 import { clean } from '../terminal/clean.js'
-import { didYouMean, UsageError } from '../usage-error.js'
+import { UsageError } from '../usage-error.js'
 import { mistypedName } from '../views/unheard-of.js'
 
 const KINDS = ['queue', 'type'] as const
@@ -17,7 +18,7 @@ function readSelector(command: string, [kind = '', name = '']: readonly string[]
       return { type: name }
     default:
       throw new UsageError(
-        `millrace ${command} takes queue <name> or type <name>, not "${kind}".${didYouMean(kind, KINDS)}`,
+        `millrace ${command} takes queue <name> or type <name>, not "${kind}".${closestHint(kind, KINDS)}`,
         command,
       )
   }

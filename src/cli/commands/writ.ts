@@ -1,10 +1,11 @@
+import { closestHint } from '../../core/text/did-you-mean.js'
 import type { Ops } from '../../ops/api.js'
 import { ACTOR_FLAGS, actorOf, isConfirmed } from '../bulk.js'
 import { type Call, defineCommand } from '../command.js'
 import { EXIT, type ExitCode } from '../exit.js'
 import type { Flags } from '../input/flags.js'
 import { clean } from '../terminal/clean.js'
-import { didYouMean, UsageError } from '../usage-error.js'
+import { UsageError } from '../usage-error.js'
 import { stepsOfWrit } from '../views/next-steps.js'
 import { renderWrit } from '../views/writ.js'
 
@@ -43,7 +44,7 @@ export const writ = defineCommand({
     }
     if (!isAct(first))
       throw new UsageError(
-        `millrace writ takes ${ACTS.join(', ')} before an id, not "${first}".${didYouMean(first, ACTS)}`,
+        `millrace writ takes ${ACTS.join(', ')} before an id, not "${first}".${closestHint(first, ACTS)}`,
         'writ',
       )
     return act(call, first, second)

@@ -1,10 +1,11 @@
+import { defined } from '../../core/defined.js'
+import { closestHint } from '../../core/text/did-you-mean.js'
 import { MANDATE } from '../../guild/clerk/types/mandate.js'
 import type { Ops } from '../../ops/api.js'
 import { defineCommand } from '../command.js'
 import { EXIT } from '../exit.js'
 import { countFlag } from '../input/flags.js'
 import { clean } from '../terminal/clean.js'
-import { didYouMean } from '../usage-error.js'
 import { WRIT_COLUMNS, writCells } from '../views/writ.js'
 
 const MOST = 50
@@ -27,10 +28,7 @@ export const writs = defineCommand({
     const { phase, type, parent, limit = MOST, offset } = flags
     const ops = await open({ guild: true })
     const found = await ops.writs({
-      ...(phase === undefined ? {} : { phase }),
-      ...(type === undefined ? {} : { type }),
-      ...(parent === undefined ? {} : { parentId: parent }),
-      ...(offset === undefined ? {} : { offset }),
+      ...defined({ phase, type, parentId: parent, offset }),
       limit,
     })
     if (found.length === 0 && phase !== undefined) {
@@ -54,5 +52,5 @@ async function phaseHint(ops: Ops, phase: string): Promise<string | undefined> {
   const seen = await ops.writs({ limit: MOST_READ })
   const phases = [...new Set([...ofMandates, ...seen.map((writ) => writ.phase)])]
   if (phases.includes(phase)) return undefined
-  return clean(`No writ is in a phase "${phase}": there are ${phases.join(', ')}.${didYouMean(phase, phases)}`)
+  return clean(`No writ is in a phase "${phase}": there are ${phases.join(', ')}.${closestHint(phase, phases)}`)
 }

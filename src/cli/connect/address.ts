@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
+import { closestHint } from '../../core/text/did-you-mean.js'
 import { safeAddress } from '../../core/text/secrets.js'
-import { didYouMean, UsageError } from '../usage-error.js'
+import { UsageError } from '../usage-error.js'
 
 /** A backend address as a person typed it. */
 export type Address =
@@ -53,7 +54,7 @@ export function readAddress(given: Named, env: Readonly<Record<string, string | 
       throw new UsageError(`${where}: for a SQLite file write sqlite:${text.replace(/^file:(\/\/)?/i, '')}`)
     default: {
       const looksLikeFile = scheme === undefined || scheme.length === 1
-      const hint = looksLikeFile ? ` For a SQLite file write sqlite:${name}` : didYouMean(scheme, SCHEMES)
+      const hint = looksLikeFile ? ` For a SQLite file write sqlite:${name}` : closestHint(scheme, SCHEMES)
       throw new UsageError(`${where} takes ${KNOWN}, not "${name}".${hint}`)
     }
   }

@@ -1,8 +1,9 @@
 import { FAILURE_CLASSES } from '../../core/failure/failure.js'
+import { closestHint } from '../../core/text/did-you-mean.js'
 import type { At } from '../../core/time/time.js'
 import type { ItemSelector } from '../../ops/api.js'
 import { ITEM_STATES } from '../../ports/words.js'
-import { didYouMean, UsageError } from '../usage-error.js'
+import { UsageError } from '../usage-error.js'
 import { type Flags, readFlag, type Values } from './flags.js'
 
 /** The filters. Each can also be typed as a search word: `state:dead type:charge`. */
@@ -63,7 +64,7 @@ function readWord(word: string, now: At): readonly [FilterName, string | number]
     throw new UsageError(`"${word}" is not a filter: write for example state:dead or type:charge.${wordHint(word)}`)
   const known = NAMES.find((one) => one === name)
   if (known === undefined)
-    throw new UsageError(`"${name}" is not a filter. Filters are ${NAMES.join(', ')}.${didYouMean(name, NAMES)}`)
+    throw new UsageError(`"${name}" is not a filter. Filters are ${NAMES.join(', ')}.${closestHint(name, NAMES)}`)
   const read = readFlag(FILTER_FLAGS[known], word.slice(colon + 1), now)
   if ('problem' in read) throw new UsageError(`${known}: ${read.problem}`)
   return [known, read.value]

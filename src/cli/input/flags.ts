@@ -1,6 +1,6 @@
+import { closestHint } from '../../core/text/did-you-mean.js'
 import type { At } from '../../core/time/time.js'
 import { unreachable } from '../../core/unreachable.js'
-import { didYouMean } from '../usage-error.js'
 import { parseDuration } from './duration.js'
 import { parseInstant } from './instant.js'
 
@@ -73,7 +73,7 @@ export function readFlag(flag: Exclude<Flag, { kind: 'switch' }>, text: string, 
     case 'word':
       return flag.words.includes(text)
         ? { value: text }
-        : { problem: `must be one of ${flag.words.join(', ')}, not "${text}".${didYouMean(text, flag.words)}` }
+        : { problem: `must be one of ${flag.words.join(', ')}, not "${text}".${closestHint(text, flag.words)}` }
     default:
       return unreachable(flag)
   }

@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util'
+import { closestHint } from '../../core/text/did-you-mean.js'
 import type { At } from '../../core/time/time.js'
 import type { Command } from '../command.js'
-import { didYouMean, UsageError } from '../usage-error.js'
+import { UsageError } from '../usage-error.js'
 import { type Flag, type Flags, readFlag } from './flags.js'
 
 /** Flags that every command takes. */
@@ -62,7 +63,7 @@ export function parseArguments(args: readonly string[], commands: readonly Comma
   const command = commands.find((one) => one.name === name)
   if (command === undefined) {
     const names = commands.map((one) => one.name)
-    throw new UsageError(`There is no command "${name}".${didYouMean(name, names)} See: millrace --help`)
+    throw new UsageError(`There is no command "${name}".${closestHint(name, names)} See: millrace --help`)
   }
   const parsed = read(args, command, now)
   // The first operand is the command.
@@ -138,7 +139,7 @@ function flagValue(
 function unknownFlag(rawName: string, command: Command | undefined, known: Flags): UsageError {
   const where = command === undefined ? 'millrace' : `millrace ${command.name}`
   const names = Object.keys(known).map((name) => `--${name}`)
-  return new UsageError(`${where} has no flag ${rawName}.${didYouMean(rawName, names)}`, command?.name)
+  return new UsageError(`${where} has no flag ${rawName}.${closestHint(rawName, names)}`, command?.name)
 }
 
 function optionsOf(flags: Flags): Record<string, { type: 'boolean' | 'string'; short?: string }> {

@@ -1,6 +1,6 @@
+import { closestHint } from '../../core/text/did-you-mean.js'
 import type { Ops } from '../../ops/api.js'
 import { clean } from '../terminal/clean.js'
-import { didYouMean } from '../usage-error.js'
 
 /** Why nothing was found, if a name is unknown: it was probably mistyped. */
 export async function mistypedName(
@@ -21,7 +21,7 @@ export async function mistypedName(
       what === 'type'
         ? `has the type "${name}", and no worker handles it`
         : `is on queue "${name}", and no worker serves it`
-    return clean(`No item ${use}.${didYouMean(name, [...known])}`)
+    return clean(`No item ${use}.${closestHint(name, [...known])}`)
   }
   return undefined
 }

@@ -13,7 +13,7 @@ function notDigitFirst(name: string): string {
 }
 
 /** How to name things that may wish for the same name. */
-export interface Claims<T> {
+export interface NameClaims<T> {
   /** The name it would like to have. */
   readonly wish: (thing: T) => string
   /** What it was called to begin with. */
@@ -28,7 +28,7 @@ export interface Claims<T> {
  * Gives each thing its own name. One whose name needed no change keeps it; of those that would become the same, the
  * others get a suffix made from their own text, which is the same in every scrape and every process.
  */
-export function claimNames<T>(things: readonly T[], rules: Claims<T>): Map<T, string> {
+export function claimNames<T>(things: readonly T[], rules: NameClaims<T>): Map<T, string> {
   const taken = new Set(rules.reserved)
   const names = new Map<T, string>()
   const isAsWished = (thing: T) => rules.wish(thing) === rules.raw(thing)

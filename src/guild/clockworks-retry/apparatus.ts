@@ -12,7 +12,7 @@ import type { ClockworksRetryApi, RetryDescription } from './api.js'
 import { MAX_RETRY_ATTEMPTS } from './cap.js'
 import { RETRY_WATCHER } from './describe.js'
 import { RetryObserver } from './observer.js'
-import { type ClockworksRetryConfig, checkRetryConfig, policyOf } from './policy.js'
+import { type ClockworksRetryConfig, checkRetryConfig, rigPolicyOf } from './policy.js'
 
 /** What it is made with. */
 export interface ClockworksRetryOptions {
@@ -55,7 +55,7 @@ function apparatusOf({ onDecision }: ClockworksRetryOptions): Apparatus {
         clerk: guild().apparatus<ClerkApi>('clerk'),
         notify,
         clock: ctx.clock,
-        policyOf: (type) => policyOf(config, type),
+        policyOf: (type) => rigPolicyOf(config, type),
       })
       // After the commit, because a retry that fails must never undo the record of the failure; and kept by the store until it is
       // handled, because a process may die in between.
@@ -67,7 +67,7 @@ function apparatusOf({ onDecision }: ClockworksRetryOptions): Apparatus {
       })
       api = Object.freeze<ClockworksRetryApi>({
         maxAttempts: config.maxRigs ?? MAX_RETRY_ATTEMPTS,
-        maxRigsOf: (type) => policyOf(config, stringOption('maxRigsOf(type)', type)).maxRigs,
+        maxRigsOf: (type) => rigPolicyOf(config, stringOption('maxRigsOf(type)', type)).maxRigs,
         describe: async (writId) => observer.describe(stringOption('describe(writId)', writId)),
       })
     },

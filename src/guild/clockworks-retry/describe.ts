@@ -2,7 +2,7 @@ import type { WritDoc } from '../clerk/writs/writ.js'
 import { spiderStatusOf } from '../spider/dispatch/writ-status.js'
 import type { Clause } from '../stacks/query/query.js'
 import type { RetryDescription } from './api.js'
-import { policyOf, type ResolvedRigRetry, rigDelayMs } from './policy.js'
+import { type ResolvedRigRetry, rigDelayMs, rigPolicyOf } from './policy.js'
 
 /** The durable watcher that opens writs again, by its name in the store. */
 export const RETRY_WATCHER = 'clockworks-retry'
@@ -26,7 +26,7 @@ export interface RetryFacts {
 export function describeRetry(
   writ: WritDoc,
   attempts: number,
-  { policy = policyOf({}, writ.type), dead }: RetryFacts = {},
+  { policy = rigPolicyOf({}, writ.type), dead }: RetryFacts = {},
 ): RetryDescription {
   const cap = policy.maxRigs
   const decided = (decision: RetryDescription['decision'], reason: string, wait = {}): RetryDescription =>
@@ -44,7 +44,7 @@ export function describeRetry(
         ? 'Nothing says that another attempt may succeed.'
         : `It is stuck by ${status.stuckCause}, which says nothing about another attempt.`,
     )
-  if (!isRetryable(writ)) return leave('Its failure is of a kind that another attempt would repeat.')
+  if (!isRetryableWrit(writ)) return leave('Its failure is of a kind that another attempt would repeat.')
   if (attempts >= cap) return leave(`It has had ${attempts} of ${cap} attempts; now a person has to look at it.`)
   if (dead !== undefined)
     return leave(
@@ -56,7 +56,7 @@ export function describeRetry(
 }
 
 /** Whether another attempt may succeed: `true`, and nothing that resembles it. */
-export const isRetryable = (writ: WritDoc): boolean => spiderStatusOf(writ).retryable === true
+export const isRetryableWrit = (writ: WritDoc): boolean => spiderStatusOf(writ).retryable === true
 
 /** The query that finds, among dead events, that of the failure by which this writ is stuck. */
 export function deadRetryOf(writ: WritDoc): Clause {

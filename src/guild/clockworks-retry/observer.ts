@@ -5,7 +5,7 @@ import { spiderStatusOf } from '../spider/dispatch/writ-status.js'
 import type { ReadOnlyBook, StacksApi } from '../stacks/api.js'
 import type { ChangeEvent } from '../stacks/watch/events.js'
 import type { RetryDescription } from './api.js'
-import { type DeadRetry, deadRetryOf, describeRetry, isRetryable } from './describe.js'
+import { type DeadRetry, deadRetryOf, describeRetry, isRetryableWrit } from './describe.js'
 import type { ResolvedRigRetry } from './policy.js'
 
 /** What is read of a rig. */
@@ -58,7 +58,7 @@ export class RetryObserver {
   async observe(event: ChangeEvent<WritDoc>): Promise<void> {
     if (event.type !== 'update') return
     const { entry, prev } = event
-    if (entry.phase !== 'stuck' || prev.phase === 'stuck' || !isRetryable(entry)) return
+    if (entry.phase !== 'stuck' || prev.phase === 'stuck' || !isRetryableWrit(entry)) return
     await this.#decide(entry.id, rigIdOf(entry))
   }
 
@@ -100,7 +100,7 @@ export class RetryObserver {
   async #decide(writId: string, rigId: string | undefined): Promise<void> {
     const decision = await this.#stacks.transaction(async () => {
       const writ = await this.#writs.get(writId)
-      if (writ?.phase !== 'stuck' || !isRetryable(writ) || rigIdOf(writ) !== rigId) return undefined
+      if (writ?.phase !== 'stuck' || !isRetryableWrit(writ) || rigIdOf(writ) !== rigId) return undefined
       const described = await this.#describe(writ)
       if (described.decision === 'requeue') {
         const { delayMs } = described

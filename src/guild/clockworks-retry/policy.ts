@@ -50,7 +50,7 @@ function checkedType(path: string, type: string, policy: RigRetry): RigRetry {
 }
 
 /** The policy of a type of writs. */
-export function policyOf(config: ClockworksRetryConfig, type: string): ResolvedRigRetry {
+export function rigPolicyOf(config: ClockworksRetryConfig, type: string): ResolvedRigRetry {
   return resolve(merged(config, config.types?.[type] ?? {}), 'clockworks-retry')
 }
 

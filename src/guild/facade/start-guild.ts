@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.js'
 import { MillraceError } from '../../core/error.js'
 import {
   integerOption,
@@ -277,10 +278,8 @@ function stacksIn<Types extends WritTypes>({
       return {
         backend: postgresStacks({
           schema,
-          ...(connectionString === undefined ? {} : { connectionString }),
-          ...(listenConnectionString === undefined ? {} : { listenConnectionString }),
           // What the backend was given, it has checked.
-          ...(pool === undefined ? {} : { pool: pool as NonNullable<PostgresStacksOptions['pool']> }),
+          ...defined({ connectionString, listenConnectionString, pool: pool as PostgresStacksOptions['pool'] }),
         }),
       }
     }

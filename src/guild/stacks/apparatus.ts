@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.js'
 import {
   booleanOption,
   integerOption,
@@ -56,12 +57,8 @@ export function createStacks(given: StacksApparatusOptions = {}): Apparatus {
       const config = checkedConfig(guild().config<StacksConfig>('stacks'))
       const { backend = backendOf(config, ctx.clock), ...options } = given
       const { watcherLeaseMs, differentWatchers } = config
-      const configured = {
-        ...(watcherLeaseMs === undefined ? {} : { watcherLeaseMs }),
-        ...(differentWatchers === undefined ? {} : { differentWatchers }),
-      }
       const opened = await openStacks({
-        ...configured,
+        ...defined({ watcherLeaseMs, differentWatchers }),
         ...options,
         backend,
         home,
@@ -139,16 +136,11 @@ export function backendOf(config: StacksConfig, clock: Clock): StacksBackend {
     case 'memory':
       return memoryStacks({ clock })
     case 'sqlite':
-      return sqliteStacks({
-        ...(file === undefined ? {} : { file }),
-        ...(cacheMiB === undefined ? {} : { cacheMiB }),
-        migrate: autoMigrate,
-        clock,
-      })
+      return sqliteStacks({ ...defined({ file, cacheMiB }), migrate: autoMigrate, clock })
     case 'postgres':
       return postgresStacks({
         connectionString: stringOption('stacks.connectionString', connectionString),
-        ...(schema === undefined ? {} : { schema }),
+        ...defined({ schema }),
         migrate: autoMigrate,
         clock,
       })

@@ -10,7 +10,7 @@ export interface ActionRecord extends ActionReport {
   readonly query: BulkQuery
   readonly states: readonly ItemState[]
   readonly pageSize: number
-  readonly at: Place
+  readonly at: ActionPosition
   /** How many pages of changed items are stored. */
   readonly pages?: number
   readonly canary?: CanaryRecord
@@ -23,7 +23,7 @@ export interface ActionRecord extends ActionReport {
 }
 
 /** How far the action has come. Items changed after this was stored no longer match the query. */
-export interface Place {
+export interface ActionPosition {
   /** Index into `states`. */
   readonly state: number
   readonly cursor?: string

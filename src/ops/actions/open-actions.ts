@@ -12,7 +12,7 @@ import { ActionRun, logged } from './bulk-action.js'
 import { retentionOf } from './change.js'
 import { NoActionError } from './errors.js'
 import { pauseOrResume } from './pause.js'
-import { type ReadOptions, readOptions, readSelector, readWatching, type Selection } from './selection.js'
+import { type ReadOptions, readActionOptions, readSelector, readWatching, type Selection } from './selection.js'
 import { runSingleAction } from './single-action.js'
 
 export type Actions = Pick<
@@ -30,7 +30,7 @@ export function openActions(context: OpsContext, stacks?: GuildStacks): Actions 
 
   async function runAction(verb: BulkVerb, target: ItemSelector, options: RedriveOptions): Promise<ActionReport> {
     const asked = readSelector(verb, target)
-    const how = readOptions(verb, options)
+    const how = readActionOptions(verb, options)
     if (asked.kind === 'one') {
       return runSingleAction(context, verb, asked.id, { ...how, actionId: newId(), keep: await keepOf() })
     }

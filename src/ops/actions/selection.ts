@@ -66,7 +66,7 @@ export function readSelector(verb: BulkVerb, target: ItemSelector): Selection {
   return { kind: 'all', query, states: state === undefined ? states : [state] }
 }
 
-export function readOptions(verb: BulkVerb, options: RedriveOptions): ReadOptions {
+export function readActionOptions(verb: BulkVerb, options: RedriveOptions): ReadOptions {
   const names = verb === 'redrive' ? REDRIVE_NAMES : ACTION_NAMES
   const given = optionsObject(verb, options, names)
   const isCanary = booleanOption(`${verb}.canary`, given.canary, false)

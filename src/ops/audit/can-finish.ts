@@ -1,5 +1,5 @@
 /** What an unfinished item needs from others before it can run. */
-export interface Need {
+export interface GateNeed {
   /** How many of them have to end. */
   readonly need: number
   readonly of: readonly string[]
@@ -10,7 +10,7 @@ export interface Need {
  * none of the held ones, and free each item once enough of its members are free, until nothing changes.
  */
 export function blockedForever(
-  held: ReadonlyMap<string, Need>,
+  held: ReadonlyMap<string, GateNeed>,
   isHopeless: (id: string) => boolean,
 ): ReadonlySet<string> {
   const waitingFor = new Map<string, string[]>()
@@ -36,9 +36,9 @@ export function blockedForever(
 }
 
 /** The shortest cycle from an item back to itself; undefined: it only waits for items that form a cycle. */
-export function cycleFrom(
+export function itemCycleFrom(
   id: string,
-  held: ReadonlyMap<string, Need>,
+  held: ReadonlyMap<string, GateNeed>,
   stuck: ReadonlySet<string>,
 ): readonly string[] | undefined {
   const cameFrom = new Map<string, string>()

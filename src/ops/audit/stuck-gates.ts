@@ -3,7 +3,7 @@ import { topOf } from '../../ports/item.js'
 import { DEPENDENCY_TYPE } from '../../work/define/dependency.js'
 import type { OpsContext } from '../context.js'
 import { durationText } from '../duration-text.js'
-import { blockedForever, cycleFrom, type Need } from './can-finish.js'
+import { blockedForever, type GateNeed, itemCycleFrom } from './can-finish.js'
 import { ageOf, type Found, GRACE_MS } from './found.js'
 import { type Gated, hasTime, readGates, readMembers } from './gates.js'
 import { pagesOf } from './pages.js'
@@ -52,7 +52,7 @@ export async function stuckOf(
       if (ageOf(view.envelope.queueAt, now) >= GRACE_MS) found.push(neverEnqueued(view, missing, now))
       continue
     }
-    const circle = cycleFrom(id, held, inCircle)
+    const circle = itemCycleFrom(id, held, inCircle)
     // One finding for a cycle, under its first id.
     if (circle !== undefined && circle.toSorted()[0] === id) found.push(cycleFinding(circle, views))
   }
@@ -61,7 +61,7 @@ export async function stuckOf(
 }
 
 interface Explored {
-  readonly held: ReadonlyMap<string, Need>
+  readonly held: ReadonlyMap<string, GateNeed>
   readonly unknown: ReadonlySet<string>
   readonly views: ReadonlyMap<string, ItemSummary>
   /** The limit was reached. */
@@ -74,7 +74,7 @@ async function explore(
   suspects: readonly Gated[],
   promised: ReadonlyMap<string, string>,
 ): Promise<Explored> {
-  const held = new Map<string, Need>()
+  const held = new Map<string, GateNeed>()
   const unknown = new Set<string>()
   const views = new Map<string, ItemSummary>()
   let ids: readonly string[] = suspects.map(({ view }) => view.envelope.id)

@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.js'
 import type { EngineRow, RigRow } from '../../guild/spider/rigs/rig.js'
 import type { RigReport } from '../api.js'
 import { findByPrefix, type GuildBooks } from './books.js'
@@ -32,7 +33,7 @@ export function rigReport({ row, engines }: Rig): RigReport {
     status,
     attempt,
     createdAt,
-    ...(terminalAt === undefined ? {} : { endedAt: terminalAt }),
+    ...defined({ endedAt: terminalAt }),
     engines: engines.map(engineReport),
   }
 }
@@ -40,19 +41,20 @@ export function rigReport({ row, engines }: Rig): RigReport {
 function engineReport(engine: EngineRow): RigReport['engines'][number] {
   const { engineId, designId, status, upstream, startedAt, completedAt, error, block, attemptCount, holdUntil } = engine
   const { carriedFrom } = engine
+  const blockedBy = block?.message === undefined ? block?.type : `${block.type}: ${block.message}`
   return {
     id: engineId,
     designId,
     status,
     upstream,
-    ...(startedAt === undefined ? {} : { startedAt }),
-    ...(completedAt === undefined ? {} : { completedAt }),
-    ...(error === undefined ? {} : { error }),
-    ...(block === undefined
-      ? {}
-      : { blockedBy: block.message === undefined ? block.type : `${block.type}: ${block.message}` }),
-    ...(attemptCount === undefined ? {} : { retries: attemptCount }),
-    ...(holdUntil === undefined ? {} : { heldUntil: holdUntil }),
-    ...(carriedFrom === undefined ? {} : { carriedFrom }),
+    ...defined({
+      startedAt,
+      completedAt,
+      error,
+      blockedBy,
+      retries: attemptCount,
+      heldUntil: holdUntil,
+      carriedFrom,
+    }),
   }
 }

@@ -1,8 +1,9 @@
+import { defined } from '../../core/defined.js'
 import type { Redacted } from '../../core/text/redact.js'
 import type { At } from '../../core/time/time.js'
 import type { WritDoc } from '../../guild/clerk/writs/writ.js'
 import { deadRetryOf, describeRetry, RETRY_WATCHER } from '../../guild/clockworks-retry/describe.js'
-import { policyOf } from '../../guild/clockworks-retry/policy.js'
+import { rigPolicyOf } from '../../guild/clockworks-retry/policy.js'
 import { spiderStatusOf } from '../../guild/spider/dispatch/writ-status.js'
 import { itemId } from '../../guild/spider/work/engine-items.js'
 import type { WritReport } from '../api.js'
@@ -52,9 +53,7 @@ export async function readWrit(
   return {
     ...writSummary(writ),
     body: writ.body,
-    ...(resolution === undefined ? {} : { resolution }),
-    ...(runAt === undefined ? {} : { runAt }),
-    ...(deadline === undefined ? {} : { deadline }),
+    ...defined({ resolution, runAt, deadline }),
     log: read.log.map(({ at, who, why, what }) => ({ at: Date.parse(at), who, why, what })),
     links: [...read.outbound, ...inbound].map(({ sourceId, targetId, label, kind }) => ({
       from: sourceId,
@@ -103,7 +102,7 @@ async function readFacts(books: GuildBooks, writ: WritDoc, redacted: Redacted): 
   const running = hasEnded(writ) ? 0 : await books.slots.count()
   const [dead] = await books.deadEvents.find({ where: deadRetryOf(writ), limit: 1 })
   const shownDead = dead === undefined ? undefined : { ...dead, error: redacted('error', dead.error, writ) }
-  const retry = describeRetry(writ, attempts, { policy: policyOf(books.retry, writ.type), dead: shownDead })
+  const retry = describeRetry(writ, attempts, { policy: rigPolicyOf(books.retry, writ.type), dead: shownDead })
   return {
     writ,
     rigs,

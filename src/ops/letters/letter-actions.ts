@@ -5,10 +5,10 @@ import type { At } from '../../core/time/time.js'
 import type { DeadLetter, DeadLetterSink } from '../../ports/ports.js'
 import { isApplied } from '../actions/bulk-action.js'
 import { retryCall } from '../actions/retry-call.js'
-import { readOptions } from '../actions/selection.js'
+import { readActionOptions } from '../actions/selection.js'
 import type { OpsContext } from '../context.js'
 import type { LetterActionOptions, LetterActionReport, LetterFilter, LetterOps, LetterSelector } from './api.js'
-import { doesMatch, FILTER_NAMES, findLetter, readLetterFilter, sinkOf } from './read-letters.js'
+import { doesMatch, findLetter, LETTER_FILTER_NAMES, readLetterFilter, sinkOf } from './read-letters.js'
 
 type Verb = LetterActionReport['verb']
 
@@ -43,7 +43,7 @@ async function actOnLetters(
   const owner = `${verb}Letters`
   const { id, filter } = readSelector(owner, what)
   const { onProgress, ...rest } = by
-  const { who, why, isDryRun, pageSize, signal } = readOptions(verb, rest)
+  const { who, why, isDryRun, pageSize, signal } = readActionOptions(verb, rest)
   const sink = sinkOf(context, filter.queue, owner)
   const startedAt = await context.now()
   const pages = () => (id === undefined ? pagesOf(sink, filter, startedAt, pageSize) : pageOf(sink, id))
@@ -72,7 +72,7 @@ async function actOnLetters(
 function readSelector(owner: string, what: LetterSelector) {
   if (typeof what !== 'object' || what === null)
     throw new OptionTypeError(`${owner}(what)`, '{ id } or a query ({} for all of the queue)', what)
-  const given = optionsObject<LetterFilter & { readonly id?: string }>(owner, what, [...FILTER_NAMES, 'id'])
+  const given = optionsObject<LetterFilter & { readonly id?: string }>(owner, what, [...LETTER_FILTER_NAMES, 'id'])
   const filter = readLetterFilter(owner, given)
   return { id: given.id === undefined ? undefined : stringOption(`${owner}.id`, given.id), filter }
 }

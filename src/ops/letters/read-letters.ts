@@ -41,7 +41,7 @@ export function readLetterFilter(owner: string, given: LetterFilter): LetterFilt
   }
 }
 
-export const FILTER_NAMES = ['queue', 'class', 'subject', 'error', 'before'] as const
+export const LETTER_FILTER_NAMES = ['queue', 'class', 'subject', 'error', 'before'] as const
 
 export function doesMatch(filter: LetterFilter, letter: DeadLetter): boolean {
   const { class: failureClass, subject, error, before } = filter
@@ -56,7 +56,7 @@ export function doesMatch(filter: LetterFilter, letter: DeadLetter): boolean {
 export function openLetterReads(context: OpsContext, redacted: Redacted): Pick<LetterOps, 'letters' | 'letter'> {
   return {
     async letters(query = {}): Promise<LetterPage> {
-      const given = optionsObject<LetterQuery>('letters', query, [...FILTER_NAMES, 'limit', 'cursor'])
+      const given = optionsObject<LetterQuery>('letters', query, [...LETTER_FILTER_NAMES, 'limit', 'cursor'])
       const filter = readLetterFilter('letters', given)
       const limit = integerOption('letters.limit', given.limit, { min: 1, max: MOST_LISTED, default: PAGE })
       const sink = sinkOf(context, filter.queue, 'letters')

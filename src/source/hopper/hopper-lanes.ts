@@ -1,7 +1,7 @@
 import type { Subscription } from '../inlets/subscription.js'
 import type { Message } from '../message/message.js'
 import { type LaneOptions, Lanes } from './lanes.js'
-import type { Pausable } from './partition-pauses.js'
+import type { PausableSource } from './partition-pauses.js'
 import type { ResolvedHopperOptions } from './resolve-hopper-options.js'
 import { defaultLaneOf } from './resolve-hopper-options.js'
 
@@ -42,7 +42,7 @@ function laneOfWith(o: ResolvedHopperOptions): (message: Message) => string {
 
 function pauseWith(
   o: ResolvedHopperOptions,
-  pausable: Pausable,
+  pausable: PausableSource,
   batchSize: number,
 ): NonNullable<LaneOptions<Message>['pause']> {
   const quietly = (what: 'pause' | 'resume', partition: string) => {

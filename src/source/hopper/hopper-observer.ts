@@ -3,7 +3,7 @@ import type { Delivery } from '../loop/delivery.js'
 import type { LoopObserver } from '../loop/loop-observer.js'
 import type { Message } from '../message/message.js'
 import type { ResolvedHopperOptions } from './resolve-hopper-options.js'
-import { type Counts, outcomeOf } from './run-summary.js'
+import { type Counts, messageOutcomeOf } from './run-summary.js'
 import type { SourceTelemetry } from './telemetry.js'
 
 /** Turns what the loop reports into `source.*` counters, log lines and the counts of the summary. */
@@ -18,7 +18,7 @@ export function observerOf(
       telemetry.inFlight(1)
     },
     settled(_, result) {
-      const outcome = outcomeOf(result)
+      const outcome = messageOutcomeOf(result)
       counts[outcome] += 1
       telemetry.count[outcome]()
       telemetry.inFlight(-1)

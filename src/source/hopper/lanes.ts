@@ -4,7 +4,7 @@ import type { Ms } from '../../core/time/time.js'
 import type { Admission, RunDeliveries } from '../loop/admission.js'
 import type { Deliveries, Delivery } from '../loop/delivery.js'
 import { type Lane, LaneTable } from './lane-table.js'
-import { PartitionPauses, type Pausable } from './partition-pauses.js'
+import { PartitionPauses, type PausableSource } from './partition-pauses.js'
 
 /** How lanes are cut and how much may be in flight. All resolved. */
 export interface LaneOptions<D> {
@@ -20,7 +20,7 @@ export interface LaneOptions<D> {
   /** Several deliveries of one lane to a run: at `size`, or `maxWaitMs` after the first. */
   readonly batch?: { readonly size: number; readonly maxWaitMs: Ms }
   /** Where the source can hold back a partition: a lane this long has its own paused, and resumed at half of it. */
-  readonly pause?: Pausable & { readonly at: number; readonly partitionOf: (item: D) => string }
+  readonly pause?: PausableSource & { readonly at: number; readonly partitionOf: (item: D) => string }
 }
 
 /**

@@ -1,15 +1,15 @@
 /** What can hold back one partition of a source. */
-export interface Pausable {
+export interface PausableSource {
   pause(partition: string): void
   resume(partition: string): void
 }
 
 /** Which partitions are held back. Several lanes may want the same one held: it is resumed when the last of them has. */
 export class PartitionPauses {
-  readonly #source: Pausable
+  readonly #source: PausableSource
   readonly #holders = new Map<string, number>()
 
-  constructor(source: Pausable) {
+  constructor(source: PausableSource) {
     this.#source = source
   }
 

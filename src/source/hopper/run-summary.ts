@@ -15,16 +15,16 @@ export interface RunSummary {
 }
 
 /** What a settled message counts as. */
-export type Outcome = 'acked' | 'dropped' | 'nak' | 'term' | 'inProgress' | 'manual'
+export type MessageOutcome = 'acked' | 'dropped' | 'nak' | 'term' | 'inProgress' | 'manual'
 
-export type Counts = Record<Outcome, number>
+export type Counts = Record<MessageOutcome, number>
 
 /** Counts of nothing, to be counted up. */
 export function noCounts(): Counts {
   return { acked: 0, dropped: 0, nak: 0, term: 0, inProgress: 0, manual: 0 }
 }
 
-export function outcomeOf(result: Result): Outcome {
+export function messageOutcomeOf(result: Result): MessageOutcome {
   switch (result.action) {
     case 'ack':
       return result.class === 'drop' ? 'dropped' : 'acked'

@@ -13,7 +13,7 @@ import { type Message, type VendorToken, vendorToken } from '../message/message.
 import { type Before, defineMiddleware } from './define-middleware.js'
 import type { Middleware } from './handler.js'
 import { clockIn, hostKey } from './middleware-host.js'
-import { type Verdict, Verdicts, writeVerdict } from './verdict.js'
+import { type KeptVerdict, Verdicts, writeVerdict } from './verdict.js'
 
 /** A message that was dead-lettered, with everything that is needed to understand it and to run it again. */
 export interface DeadLetterRecord {
@@ -92,7 +92,7 @@ export function dlq(store: DeadLetterStore, options?: DlqOptions): Middleware {
   const { deadLetterRetryable, random, retryDelayMs: baseMs, retryMaxMs: maxMs } = given
   const verdicts = new Verdicts()
 
-  const deadLetter = async (ctx: Context, message: Message, verdict: Verdict): Promise<Result> => {
+  const deadLetter = async (ctx: Context, message: Message, verdict: KeptVerdict): Promise<Result> => {
     const { result, attempts } = verdict
     const source = ctx.get(hostKey)?.name ?? ''
     const record = recordOf(message, result, attempts, clockIn(ctx, given.clock).now(), source)
@@ -103,7 +103,7 @@ export function dlq(store: DeadLetterStore, options?: DlqOptions): Middleware {
       const exponent = Math.max(attempts, failures) - 1
       const delayMs = Math.floor(doublingDelay(exponent, { baseMs, maxMs, jitter: 'full' }, random))
       reportFailure(ctx, record, storeError, delayMs)
-      const kept: Verdict = { ...verdict, failures }
+      const kept: KeptVerdict = { ...verdict, failures }
       verdicts.keep(message, kept)
       const extras = { nextAttempt: attempts + 1, noEscalate: true, note: writeVerdict(kept) } as const
       return nakAfter(delayMs, both(result.error, storeError), extras)

@@ -4,7 +4,7 @@ import { errorMessage, errorName } from '../../core/text/error-text.js'
 import type { Message } from '../message/message.js'
 
 /** What was decided about a message whose dead letter could not be stored yet. */
-export interface Verdict {
+export interface KeptVerdict {
   readonly result: ResultOf<'term'>
   /** Deliveries it took to decide. */
   readonly attempts: number
@@ -20,9 +20,9 @@ const MOST_REMEMBERED = 10_000
  * store is down. A verdict travels with its message where the subscription keeps notes; elsewhere this process remembers it.
  */
 export class Verdicts {
-  readonly #remembered = new Map<string, { readonly verdict: Verdict; readonly delivery: number }>()
+  readonly #remembered = new Map<string, { readonly verdict: KeptVerdict; readonly delivery: number }>()
 
-  of(message: Message): Verdict | undefined {
+  of(message: Message): KeptVerdict | undefined {
     const { verdict, delivery = 0 } = this.#remembered.get(keyOf(message)) ?? {}
     // Another process has dead-lettered it since, and a person has sent it back: its deliveries are counted from 1 again.
     const isAnew = verdict !== undefined && (message.deliveryCount ?? Infinity) <= delivery
@@ -30,7 +30,7 @@ export class Verdicts {
     return isAnew ? readVerdict(message.note) : (verdict ?? readVerdict(message.note))
   }
 
-  keep(message: Message, verdict: Verdict): void {
+  keep(message: Message, verdict: KeptVerdict): void {
     const key = keyOf(message)
     this.#remembered.delete(key)
     this.#remembered.set(key, { verdict, delivery: message.deliveryCount ?? 0 })
@@ -51,7 +51,7 @@ function keyOf({ subject, partitionKey, cursor }: Message): string {
 }
 
 /** A verdict as the note of a nak. */
-export function writeVerdict({ result, attempts, failures }: Verdict): string {
+export function writeVerdict({ result, attempts, failures }: KeptVerdict): string {
   const error =
     result.error === undefined ? {} : { error: errorMessage(result.error), errorName: errorName(result.error) }
   return JSON.stringify({ verdict: result.class, attempts, failures, ...error })
@@ -62,7 +62,7 @@ export function isVerdict(note: string | undefined): boolean {
   return readVerdict(note) !== undefined
 }
 
-function readVerdict(note: string | undefined): Verdict | undefined {
+function readVerdict(note: string | undefined): KeptVerdict | undefined {
   if (note === undefined) return undefined
   try {
     const { verdict, attempts, failures, error, errorName: name } = JSON.parse(note) as Record<string, unknown>

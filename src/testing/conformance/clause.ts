@@ -4,7 +4,7 @@ import { CAPABILITIES, type Capability, isCapability } from './capability.js'
 import type { TestRunner } from './runner.js'
 
 /** One obligation, and the test of it. */
-export interface Clause<Bench, Need extends string = Capability> {
+export interface ConformanceClause<Bench, Need extends string = Capability> {
   /** The obligation in a sentence, with its number where the port has one. */
   readonly law: string
   /** Where to search first when it breaks. */
@@ -15,7 +15,7 @@ export interface Clause<Bench, Need extends string = Capability> {
 
 /** Clauses by name. The names are literal keys, so the compiler checks waivers too. */
 export type Clauses<Bench, Name extends string = string, Need extends string = Capability> = Readonly<
-  Record<Name, Clause<Bench, Need>>
+  Record<Name, ConformanceClause<Bench, Need>>
 >
 
 /** Keeps the names of the clauses as literal types. */
@@ -33,7 +33,11 @@ export interface Standing<Name extends string, Need extends string = Capability>
 }
 
 /** Why a clause is skipped for this backend; undefined where it is kept. */
-function whySkipped({ needs }: Pick<Clause<never, string>, 'needs'>, name: string, standing: Standing<string, string>) {
+function whySkipped(
+  { needs }: Pick<ConformanceClause<never, string>, 'needs'>,
+  name: string,
+  standing: Standing<string, string>,
+) {
   const reason = standing.waived?.[name]
   if (reason !== undefined) return `waived: ${reason}`
   const lacking = needs?.find((needed) => standing.without?.includes(needed))
@@ -48,7 +52,7 @@ export function registerClauses<Bench>(
   standing: Standing<string, string>,
   onBench: (use: (bench: Bench) => Promise<void>) => Promise<void>,
 ): void {
-  for (const [name, clause] of Object.entries<Clause<Bench, string>>(clauses)) {
+  for (const [name, clause] of Object.entries<ConformanceClause<Bench, string>>(clauses)) {
     const body = () => onBench((bench) => keep(backend, name, clause, bench))
     const why = whySkipped(clause, name, standing)
     if (why === undefined) test.it(name, body)
@@ -83,7 +87,7 @@ export function checkStanding(suite: string, standing: Standing<string>, names: 
 /** A clause that does not hold. The message says which obligation broke, what was found, and a hint. */
 export class ConformanceError extends MillraceError {
   readonly clause: string
-  constructor(backend: string, name: string, clause: Pick<Clause<never>, 'law' | 'hint'>, cause: unknown) {
+  constructor(backend: string, name: string, clause: Pick<ConformanceClause<never>, 'law' | 'hint'>, cause: unknown) {
     const found = cause instanceof Error ? cause.message : String(cause)
     super(
       'CLAUSE_BROKEN',
@@ -95,7 +99,12 @@ export class ConformanceError extends MillraceError {
   }
 }
 
-async function keep<Bench>(backend: string, name: string, clause: Clause<Bench, string>, bench: Bench): Promise<void> {
+async function keep<Bench>(
+  backend: string,
+  name: string,
+  clause: ConformanceClause<Bench, string>,
+  bench: Bench,
+): Promise<void> {
   try {
     await clause.run(bench)
   } catch (cause) {

@@ -1,6 +1,6 @@
 import { backendClauses } from './backend-clauses.js'
 import type { Capability } from './capability.js'
-import type { Clause } from './clause.js'
+import type { ConformanceClause } from './clause.js'
 import { batchClauses } from './ledger/batch.js'
 import { claimClauses } from './ledger/claim.js'
 import { controlClauses } from './ledger/controls.js'
@@ -87,7 +87,7 @@ const SUITES = {
  */
 export function conformanceClauses(): readonly ClauseInfo[] {
   return Object.entries(SUITES).flatMap(([about, clauses]) =>
-    Object.entries<Clause<never>>(clauses).map(([name, clause]) => ({
+    Object.entries<ConformanceClause<never>>(clauses).map(([name, clause]) => ({
       // The keys of the suites are the clause names by definition of the type.
       name: name as ClauseName,
       about: about as ClauseInfo['about'],

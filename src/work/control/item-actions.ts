@@ -8,7 +8,7 @@ import type { Retention } from '../settle/settle.js'
 import { redriveEffects } from './redrive.js'
 
 /** What a person can do to an item. */
-export type Action = 'cancel' | 'redrive' | 'discard' | 'runNow'
+export type ItemVerb = 'cancel' | 'redrive' | 'discard' | 'runNow'
 
 /** Who does it, why, and how. */
 export interface ActOptions {
@@ -25,7 +25,7 @@ export interface ActOptions {
  */
 export function act(
   view: ItemSummary,
-  action: Action,
+  action: ItemVerb,
   { who, why, keep, delayMs = 0 }: ActOptions,
 ): Settlement | undefined {
   const { envelope, status } = view
@@ -87,7 +87,7 @@ export type ActResult<V extends ItemSummary> =
 export async function actOnItem<V extends ItemSummary>(
   ledger: ItemAccess<V>,
   id: string,
-  action: Action,
+  action: ItemVerb,
   o: ActOptions & { readonly check?: (view: V) => MaybePromise<boolean> },
 ): Promise<ActResult<V>> {
   for (let tries = 0; tries < TRIES; tries += 1) {

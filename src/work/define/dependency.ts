@@ -1,6 +1,7 @@
 import { MillraceError } from '../../core/error.js'
 import { newId } from '../../core/ids.js'
 import { numberOption, OptionTypeError, optionsObject } from '../../core/options.js'
+import { GATE_POLL_MS } from '../../ports/limits.js'
 import { isWork } from '../settle/result-tree.js'
 import type { StoredItem, StoredLink } from '../settle/stored-tree.js'
 import { checkedCondition, isTreeCondition } from './condition.js'
@@ -9,9 +10,6 @@ import type { DependencyCondition, StateCondition, Work, WorkContext, WorkResult
 
 /** The type of gates. Every system knows it. */
 export const DEPENDENCY_TYPE = '@work/dependency'
-
-/** How soon a gate is polled where its notification may be lost. */
-export const GATE_POLL_MS = 1_000
 
 /** Options of `dependency`. */
 export interface DependencyOptions {

@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { JsonCodec } from '../../core/codec/codec.js'
 import { MillraceError } from '../../core/error.js'
 import { closestName } from '../../core/text/closest-name.js'
+import { closestHint } from '../../core/text/did-you-mean.js'
 import type { Queue } from '../../ports/ports.js'
 import { definitionOf } from './built-work.js'
 import { isContract } from './define-contract.js'
@@ -27,7 +28,7 @@ export class UnknownTypeError extends MillraceError {
     const closest = closestName(type, known)
     super(
       'UNKNOWN_TYPE',
-      `"${type}" is not among the registered work types.${closest === undefined ? '' : ` Did you mean "${closest}"?`} ` +
+      `"${type}" is not among the registered work types.${closestHint(type, known)} ` +
         'Pass its builder to createWork({ work: [...] }).',
       { facts: { type, closest } },
     )

@@ -7,7 +7,7 @@ import type { ItemHandle, ProgressOptions, WaitOptions, WorkState } from '../def
 import type { EngineContext } from '../engine-context.js'
 import { Acceptance } from '../enqueue/acceptance.js'
 import { Handle, type Handles } from './handles.js'
-import { stateOf } from './states.js'
+import { workStateOf } from './states.js'
 import { type Accepted, endedOf } from './waiters.js'
 
 /** There is no item of this id: it was never stored, or its records have expired. */
@@ -47,8 +47,8 @@ export class FoundItem implements ItemHandle {
     const [view] = await ledger.read([this.id])
     if (view === undefined || view.envelope.type !== this.type) return undefined
     const { result } = view
-    if (result === undefined) return stateOf(view)
-    return { ...stateOf(view), result: registry.codecOf(this.type, o.codec).parse(result) }
+    if (result === undefined) return workStateOf(view)
+    return { ...workStateOf(view), result: registry.codecOf(this.type, o.codec).parse(result) }
   }
 
   result(options?: WaitOptions): Promise<unknown> {

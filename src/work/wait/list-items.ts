@@ -3,7 +3,7 @@ import type { ItemQuery } from '../../ports/inspect.js'
 import type { ItemState } from '../../ports/words.js'
 import type { ListFilter, WorkState, WorkStatus } from '../define/work.js'
 import type { EngineContext } from '../engine-context.js'
-import { stateOf } from './states.js'
+import { workStateOf } from './states.js'
 
 /** How many items one query asks the backend for. */
 const PAGE = 1_000
@@ -59,7 +59,7 @@ export async function listItems(
     do {
       const page = await inspect.list({ ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) })
       for (const view of page.items) {
-        const state = stateOf(view, here)
+        const state = workStateOf(view, here)
         if (fits(state)) states.set(state.id, state)
       }
       cursor = page.next

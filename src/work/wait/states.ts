@@ -1,3 +1,4 @@
+import { defined } from '../../core/defined.js'
 import type { At } from '../../core/time/time.js'
 import { type ItemSummary, summariesOf } from '../../ports/inspect.js'
 import type { DeadEnding, EnvelopeHead, ItemStatus } from '../../ports/item.js'
@@ -8,17 +9,15 @@ import type { WorkState, WorkStatus } from '../define/work.js'
  * An item as the public API shows it, without input and result. A claimed item is running, unless it is known not to have
  * started: this process knows its own items (`here`: when their handlers were called), and plain ports store `runAt`.
  */
-export function stateOf(view: ItemSummary, here?: ReadonlyMap<string, At | undefined>): WorkState {
+export function workStateOf(view: ItemSummary, here?: ReadonlyMap<string, At | undefined>): WorkState {
   const { id } = view.envelope
   const ending = deadEnding(view.ending)
   const runAt = view.status === 'running' && here?.has(id) === true ? here.get(id) : view.runAt
   return {
     ...initialState(view.envelope),
     status: view.status === 'running' && runAt === undefined ? 'pending' : workStatus(view.status),
-    ...(view.error === undefined ? {} : { error: view.error }),
     ...(view.status === 'dead' && ending !== undefined ? { ending } : {}),
-    ...(runAt === undefined ? {} : { runAt }),
-    ...(view.endAt === undefined ? {} : { endAt: view.endAt }),
+    ...defined({ error: view.error, runAt, endAt: view.endAt }),
   }
 }
 
@@ -38,7 +37,7 @@ export async function statesOf(
   const views = await summariesOf(ledger, ids)
   return ids.map((id, i) => {
     const view = views[i]
-    return view === undefined ? known?.get(id) : stateOf(view)
+    return view === undefined ? known?.get(id) : workStateOf(view)
   })
 }
 
@@ -52,8 +51,7 @@ export function initialState(item: EnvelopeHead): Omit<WorkState, 'status'> {
     queueAt,
     startAt,
     priority,
-    ...(group === undefined ? {} : { group }),
-    ...(tags === undefined ? {} : { tags }),
+    ...defined({ group, tags }),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { WorkState } from '../define/work.js'
 import type { EngineContext } from '../engine-context.js'
 import type { WorkSystemOptions } from '../options.js'
-import { stateOf } from './states.js'
+import { workStateOf } from './states.js'
 
 /** A caller in this process may still start to wait for this long after the group has closed. */
 const GRACE_MS = 100
@@ -62,6 +62,6 @@ export class UnhandledGroups {
   async #statesOf(groupId: string): Promise<readonly WorkState[]> {
     const { ledger, known } = this.#context
     if (ledger.inspect === undefined) return known?.list(groupId) ?? []
-    return (await ledger.inspect.list({ groupId, limit: 1_000 })).items.map((view) => stateOf(view))
+    return (await ledger.inspect.list({ groupId, limit: 1_000 })).items.map((view) => workStateOf(view))
   }
 }

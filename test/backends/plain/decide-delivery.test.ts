@@ -1,22 +1,22 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type DeliveryFacts, decideDelivery } from '../../../src/backends/plain/decide-delivery.js'
-import { type Standing, stateOf } from '../../../src/backends/plain/item-state.js'
-import type { Plan } from '../../../src/backends/plain/settle.js'
+import { type ItemStanding, storedStateOf } from '../../../src/backends/plain/item-state.js'
+import type { SettlePlan } from '../../../src/backends/plain/settle.js'
 import { item } from './settlements.js'
 
 const NOW = 1_000_000
-const plan: Plan = { token: 't', run: 0, at: 0, effects: [] }
+const plan: SettlePlan = { token: 't', run: 0, at: 0, effects: [] }
 
 /** Facts about a delivery of `a`, with what a case wants different. */
 function facts(
-  over: Partial<DeliveryFacts> & { readonly is?: Standing; readonly stored?: Parameters<typeof item>[1] } = {},
+  over: Partial<DeliveryFacts> & { readonly is?: ItemStanding; readonly stored?: Parameters<typeof item>[1] } = {},
 ): DeliveryFacts {
   const { is, stored, ...rest } = over
   const envelope = rest.envelope ?? item('a', { startAt: NOW, attempt: 2 })
   return {
     envelope,
-    state: is === undefined ? undefined : stateOf({ ...envelope, ...stored }, is),
+    state: is === undefined ? undefined : storedStateOf({ ...envelope, ...stored }, is),
     plan: undefined,
     isSettled: false,
     isIdle: false,

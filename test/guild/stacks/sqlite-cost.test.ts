@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { SqliteDatabase, SqliteStatement } from '../../../src/drivers/sqlite/database.js'
 import { openSqlite } from '../../../src/drivers/sqlite/open.js'
 import { parseQuery } from '../../../src/guild/stacks/query/parse-query.js'
-import { Catalogue } from '../../../src/guild/stacks/sqlite/catalogue.js'
+import { SqliteCatalogue } from '../../../src/guild/stacks/sqlite/catalogue.js'
 import { querySql } from '../../../src/guild/stacks/sqlite/expression.js'
 import { Session } from '../../../src/guild/stacks/sqlite/session.js'
 import { SqliteTx } from '../../../src/guild/stacks/sqlite/tx.js'
@@ -58,7 +58,7 @@ describe('a transaction on SQLite', () => {
     const notes: string[] = []
     const db = noting(openSqlite(await newFile(), OPTIONS), notes)
     onTestFinished(() => db.close())
-    const [session, catalogue] = [new Session(db), new Catalogue('stacks')]
+    const [session, catalogue] = [new Session(db), new SqliteCatalogue('stacks')]
     catalogue.refresh(session, REF)
     db.exec('begin immediate')
     const tx = new SqliteTx({

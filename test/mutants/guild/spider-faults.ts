@@ -139,7 +139,7 @@ export const SPIDER_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a watcher that refuses the end of a rig makes its engine run again',
     file: 'src/guild/spider/engines/settle-engine.ts',
-    find: 'if (isVeto(error)) return recordRefused(outcome, refusalOf(error))',
+    find: 'if (isVeto(error)) return recordRefused(outcome, writeRefusalOf(error))',
     replace: '',
     caughtBy: scenario('leaves the writ stuck with its reason'),
   },

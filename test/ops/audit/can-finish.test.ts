@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { blockedForever, cycleFrom, type Need } from '../../../src/ops/audit/can-finish.js'
+import { blockedForever, itemCycleFrom, type GateNeed } from '../../../src/ops/audit/can-finish.js'
 
-const need = (count: number, ...of: readonly string[]): Need => ({ need: count, of })
+const need = (count: number, ...of: readonly string[]): GateNeed => ({ need: count, of })
 
 describe('which held items can never go on', () => {
   it('is those that wait in a cycle, and those that need one of them', () => {
@@ -16,8 +16,8 @@ describe('which held items can never go on', () => {
     ])
     const stuck = blockedForever(held, () => false)
     expect([...stuck].toSorted()).toEqual(['a', 'b', 'needs both', 'waits for a'])
-    expect(cycleFrom('a', held, stuck)).toEqual(['a', 'b'])
-    expect(cycleFrom('waits for a', held, stuck)).toBeUndefined()
+    expect(itemCycleFrom('a', held, stuck)).toEqual(['a', 'b'])
+    expect(itemCycleFrom('waits for a', held, stuck)).toBeUndefined()
   })
 
   it('is those that wait for something hopeless', () => {

@@ -1,3 +1,4 @@
+import { defined } from '../../../core/defined.js'
 import { booleanOption, OptionError, OptionTypeError, optionsObject, stringOption } from '../../../core/options.js'
 import type { ClerkContext } from '../context.js'
 import { ParentEndedError } from '../errors.js'
@@ -41,10 +42,7 @@ function writOf(
     phase: draft ? machine.initial : machine.postTo,
     title,
     body,
-    ...(codex === undefined ? {} : { codex }),
-    ...(parent === undefined ? {} : { parentId: parent.id }),
-    ...(runAt === undefined ? {} : { runAt }),
-    ...(deadline === undefined ? {} : { deadline }),
+    ...defined({ codex, parentId: parent?.id, runAt, deadline }),
     createdAt,
     updatedAt: createdAt,
   }

@@ -5,7 +5,7 @@ import type { SpiderContext } from '../context.js'
 import type { DispatchRow } from '../rigs/rig.js'
 import { updateDeadline } from './deadlines.js'
 import { childEnded } from './families.js'
-import { cycleFrom, isGate } from './link-gate.js'
+import { isGate, writCycleFrom } from './link-gate.js'
 import { spiderStatusOf } from './writ-status.js'
 
 /**
@@ -205,7 +205,7 @@ async function linked(context: SpiderContext, { sourceId, targetId }: LinkDoc): 
   if (source !== null && !context.clerk.isTerminal(source)) await touchGate(context, sourceId)
   const followers = await context.links.find({ where: [['targetId', '=', sourceId]] })
   // Only a writ that others follow can close a circle.
-  const members = followers.some((link) => isGate(context, link)) ? await cycleFrom(context, sourceId) : undefined
+  const members = followers.some((link) => isGate(context, link)) ? await writCycleFrom(context, sourceId) : undefined
   if (members !== undefined) {
     await recheckFrom(context, sourceId)
     return

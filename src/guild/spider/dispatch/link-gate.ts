@@ -11,7 +11,7 @@ export type LinkGate =
   | { readonly kind: 'cycle'; readonly memberIds: readonly string[] }
 
 /** Reads a writ's links. Writs that have ended hold nothing back, so nothing beyond them is read. */
-export async function gateOf(context: SpiderContext, writ: WritDoc): Promise<LinkGate> {
+export async function linkGateOf(context: SpiderContext, writ: WritDoc): Promise<LinkGate> {
   const targetIds = await followed(context, writ.id)
   if (targetIds.length === 0) return { kind: 'free' }
   const failed: string[] = []
@@ -21,7 +21,7 @@ export async function gateOf(context: SpiderContext, writ: WritDoc): Promise<Lin
     if (target?.phase === 'failed') failed.push(id)
     else if (target === null || !context.clerk.isTerminal(target)) held.push(id)
   }
-  const memberIds = held.length === 0 ? undefined : await cycleFrom(context, writ.id)
+  const memberIds = held.length === 0 ? undefined : await writCycleFrom(context, writ.id)
   if (memberIds !== undefined) return { kind: 'cycle', memberIds }
   if (failed.length > 0) return { kind: 'failed', blockerIds: failed }
   return held.length > 0 ? { kind: 'held', blockerIds: held } : { kind: 'free' }
@@ -45,7 +45,7 @@ export function isGate({ config }: SpiderContext, { kind }: Pick<LinkDoc, 'kind'
 }
 
 /** The members of a circle that can be reached from here, over writs that have not ended; a diamond is none. */
-export async function cycleFrom(context: SpiderContext, startId: string): Promise<string[] | undefined> {
+export async function writCycleFrom(context: SpiderContext, startId: string): Promise<string[] | undefined> {
   interface Step {
     readonly id: string
     readonly left: string[]

@@ -2,7 +2,7 @@ import type { CrawlResult } from '../api.js'
 import type { SpiderContext } from '../context.js'
 import { endCancelled } from './cancel-rigs.js'
 import { isGateStuck, releaseWaiting, waitFor } from './dispatch-queue.js'
-import { gateOf } from './link-gate.js'
+import { linkGateOf } from './link-gate.js'
 import { type SpiderWritStatus, spiderStatusOf } from './writ-status.js'
 
 /** Frees a writ that a gate made stuck, when the reason is gone. */
@@ -30,7 +30,7 @@ async function recheck(context: SpiderContext, writId: string): Promise<CrawlRes
     return null
   }
   const { stuckCause, blockerIds = [] } = spiderStatusOf(writ)
-  const gate = await gateOf(context, writ)
+  const gate = await linkGateOf(context, writ)
   const isSameCause =
     (gate.kind === 'failed' && stuckCause === 'failed-blocker') || (gate.kind === 'cycle' && stuckCause === 'cycle')
   if (isSameCause && !(await isOver(context, writId, stuckCause, blockerIds))) {

@@ -14,8 +14,8 @@ import {
   endRefused,
   failEngine,
   OVER,
-  type Refusal,
-  refusalOf,
+  type WriteRefusal,
+  writeRefusalOf,
 } from '../rigs/end-rig.js'
 import type { EngineRow } from '../rigs/rig.js'
 import { RigTransaction } from '../rigs/rig-transaction.js'
@@ -43,12 +43,12 @@ export type EngineOutcome =
  * Records an outcome if its run still holds the engine: a run that was cancelled or taken over meanwhile changes nothing.
  * Null: the outcome was discarded.
  */
-export async function settle(
+export async function settleEngine(
   context: SpiderContext,
   { rigId, engineId, token }: { readonly rigId: string; readonly engineId: string; readonly token: string },
   outcome: RunOutcome,
 ): Promise<CrawlResult | null> {
-  const recordIfHeld = (held: EngineOutcome, refusal?: Refusal): Promise<CrawlResult | null> =>
+  const recordIfHeld = (held: EngineOutcome, refusal?: WriteRefusal): Promise<CrawlResult | null> =>
     context.change(async () => {
       const tx = await RigTransaction.load(context, rigId)
       const engine = tx?.engine(engineId)
@@ -60,7 +60,7 @@ export async function settle(
    * A watcher in that transaction threw, and would throw again. Keep what the engine yielded, with its rig stuck; if that is what
    * the watcher refuses, the engine has failed. Either way it does not run again, and the writ says why.
    */
-  const recordRefused = (held: EngineOutcome, refusal: Refusal): Promise<CrawlResult | null> => {
+  const recordRefused = (held: EngineOutcome, refusal: WriteRefusal): Promise<CrawlResult | null> => {
     const failed = () => recordIfHeld({ kind: 'failed', error: refusal.text, retryable: false })
     if (held.kind !== 'completed') return failed()
     return recordIfHeld(held, refusal).catch((error: unknown) => {
@@ -72,7 +72,7 @@ export async function settle(
     outcome.kind === 'lost'
       ? null
       : await recordIfHeld(outcome).catch(async (error: unknown) => {
-          if (isVeto(error)) return recordRefused(outcome, refusalOf(error))
+          if (isVeto(error)) return recordRefused(outcome, writeRefusalOf(error))
           // Something that JSON can carry and the store cannot: too large, or characters that no database takes.
           if (!(error instanceof StacksValueError) || outcome.kind === 'failed') throw error
           const what = outcome.kind === 'completed' ? `${outcome.of} yields` : 'What the engine returned'
@@ -97,13 +97,13 @@ const SETTLE_MAX_PAUSE_MS = 5_000
  */
 export async function settleHeld(
   context: SpiderContext,
-  claimed: Parameters<typeof settle>[1],
+  claimed: Parameters<typeof settleEngine>[1],
   outcome: RunOutcome,
   signal?: AbortSignal,
 ): Promise<CrawlResult | null> {
   for (let tries = 0; ; tries += 1) {
     try {
-      return await settle(context, claimed, outcome)
+      return await settleEngine(context, claimed, outcome)
     } catch (error) {
       const isOver = signal === undefined && (isVeto(error) || tries >= SETTLE_TRIES - 1)
       if (isOver || signal?.aborted === true || context.isStopping) throw error
@@ -123,7 +123,7 @@ export async function record(
   tx: RigTransaction,
   engine: EngineRow,
   outcome: EngineOutcome,
-  refusal?: Refusal,
+  refusal?: WriteRefusal,
 ): Promise<CrawlResult> {
   const { engineId } = engine
   const { id: rigId, writId } = tx.rig

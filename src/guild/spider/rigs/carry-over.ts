@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { defined } from '../../../core/defined.js'
 import type { SpiderContext } from '../context.js'
 import { newestRig } from './newest-rig.js'
 import { type EngineRow, isSettled } from './rig.js'
@@ -57,10 +58,4 @@ function isSame(one: EngineRow, other: EngineRow): boolean {
   const essence = ({ designId, upstream, givensSpec, when }: EngineRow): unknown =>
     JSON.parse(JSON.stringify({ designId, upstream, givensSpec, when }))
   return isDeepStrictEqual(essence(one), essence(other))
-}
-
-function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
-  }
 }

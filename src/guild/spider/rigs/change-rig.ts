@@ -1,7 +1,7 @@
 import { isVeto } from '../../stacks/transaction/veto.js'
 import type { CrawlResult } from '../api.js'
 import type { SpiderContext } from '../context.js'
-import { endRefused, refusalOf } from './end-rig.js'
+import { endRefused, writeRefusalOf } from './end-rig.js'
 import { RigTransaction } from './rig-transaction.js'
 
 /**
@@ -18,7 +18,7 @@ export function changeRig<R>(
     if (!isVeto(error)) throw error
     return context.change(async () => {
       const tx = await RigTransaction.load(context, rigId)
-      return ended(tx?.isActive === true ? await endRefused(context, tx, refusalOf(error)) : null)
+      return ended(tx?.isActive === true ? await endRefused(context, tx, writeRefusalOf(error)) : null)
     })
   })
 }

@@ -44,26 +44,30 @@ export async function failEngine(
  * The work was done, and a watcher in the transaction that was to record the end of the rig threw: what the engines yielded is
  * kept, and the writ is stuck with what that watcher said. Opening it tries to end the rig once more, without running an engine.
  */
-export async function endRefused(context: SpiderContext, tx: RigTransaction, refusal: Refusal): Promise<CrawlResult> {
+export async function endRefused(
+  context: SpiderContext,
+  tx: RigTransaction,
+  refusal: WriteRefusal,
+): Promise<CrawlResult> {
   tx.setRig({ refusal: refusal.text })
   return stickRig(context, tx, refusedStatus(context, refusal))
 }
 
 /** What a watcher threw inside the transaction in which something was to be recorded. */
-export interface Refusal {
+export interface WriteRefusal {
   readonly text: string
   /** The code of the error, if it has one. */
   readonly code?: string
 }
 
-export function refusalOf(error: unknown): Refusal {
+export function writeRefusalOf(error: unknown): WriteRefusal {
   const cause = error instanceof TransactionDoomedError ? error.cause : error
   const code = peekString(cause, 'code')
   const text = truncateUtf8(errorMessage(cause), MAX_ERROR_TEXT_BYTES) || 'no reason was given'
   return code === undefined ? { text } : { text, code }
 }
 
-export function refusedStatus(context: SpiderContext, { text, code }: Refusal): SpiderWritStatus {
+export function refusedStatus(context: SpiderContext, { text, code }: WriteRefusal): SpiderWritStatus {
   const by = code === undefined ? {} : { refusedBy: code }
   const detail = `What its rig came to could not be recorded: ${text}`
   return { stuckCause: 'refused', retryable: false, detail, observedAt: context.now(), ...by }

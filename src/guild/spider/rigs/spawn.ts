@@ -6,11 +6,11 @@ import type { CrawlResult } from '../api.js'
 import type { SpiderContext } from '../context.js'
 import { dropFlag, queuedAs, waitFor } from '../dispatch/dispatch-queue.js'
 import { completeWithRig } from '../dispatch/families.js'
-import { gateOf } from '../dispatch/link-gate.js'
+import { linkGateOf } from '../dispatch/link-gate.js'
 import { queueMissedWrits } from '../dispatch/open-writs.js'
 import type { SpiderWritStatus } from '../dispatch/writ-status.js'
 import { withCarriedOver } from './carry-over.js'
-import { type Refusal, refusalOf, refusedStatus } from './end-rig.js'
+import { refusedStatus, type WriteRefusal, writeRefusalOf } from './end-rig.js'
 import { compileGivens, compileWhen, resolveAtSpawn } from './expression.js'
 import { newestRig } from './newest-rig.js'
 import { type EngineRow, isSettled } from './rig.js'
@@ -29,14 +29,14 @@ export async function spawnNext(context: SpiderContext): Promise<CrawlResult | n
       .change(() => decide(context, first.id))
       .catch((error: unknown) => {
         if (!isVeto(error)) throw error
-        return context.change(() => refused(context, first.id, refusalOf(error)))
+        return context.change(() => refused(context, first.id, writeRefusalOf(error)))
       })
     if (result !== null) return result
   }
 }
 
 /** A watcher refused to let the writ have a rig, or end with the one it had: without this it would be asked again and again. */
-async function refused(context: SpiderContext, writId: string, refusal: Refusal): Promise<null> {
+async function refused(context: SpiderContext, writId: string, refusal: WriteRefusal): Promise<null> {
   const writ = await context.writs.get(writId)
   if (writ?.phase !== 'open') return null
   const rig = await newestRig(context, writId)
@@ -87,7 +87,7 @@ async function decide(context: SpiderContext, writId: string): Promise<CrawlResu
   }
   const ended = await endNow(context, writ)
   if (ended !== undefined) return ended
-  const gate = await gateOf(context, writ)
+  const gate = await linkGateOf(context, writ)
   const observedAt = context.now()
   switch (gate.kind) {
     case 'free': {

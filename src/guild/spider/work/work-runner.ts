@@ -14,7 +14,7 @@ import { unstickNext } from '../dispatch/unstick.js'
 import { type ClaimedEngine, giveBack, takeOver } from '../engines/claim-engine.js'
 import { admitNext, checkNext, collectNext, STOPPING, takeOverLapsed } from '../engines/crawl.js'
 import { runEngine } from '../engines/run-engine.js'
-import { settle, settleHeld } from '../engines/settle-engine.js'
+import { settleEngine, settleHeld } from '../engines/settle-engine.js'
 import { graftNext } from '../rigs/graft.js'
 import type { QueueRow } from '../rigs/rig.js'
 import { RigTransaction } from '../rigs/rig-transaction.js'
@@ -262,7 +262,7 @@ export class SpiderWorkRunner {
       // The run was ended from outside, which is not the engine's failure: the next holder of the item runs it again.
       if (signal.reason instanceof CancelledError) {
         // The item has no next holder: the engine is cancelled with it, as when its session is.
-        await settle(context, claimed, { kind: 'cancelled', reason: signal.reason.why || ITEM_CANCELLED })
+        await settleEngine(context, claimed, { kind: 'cancelled', reason: signal.reason.why || ITEM_CANCELLED })
         throw signal.reason
       }
       if (outcome.kind === 'failed' && signal.aborted) throw signal.reason

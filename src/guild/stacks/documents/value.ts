@@ -176,3 +176,6 @@ function define(target: Record<string, unknown>, key: string, value: unknown): v
   if (key === PROTO) Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })
   else target[key] = value
 }
+
+/** A document from the text that was stored: what we wrote as JSON is JSON, and has an id. */
+export const parsed = (text: string): Doc => JSON.parse(text) as Doc

@@ -12,7 +12,7 @@ import {
 } from '../../../drivers/postgres/index.js'
 import type { BackendReads, BackendTx, Outbox, StacksBackend, Writers } from '../backend.js'
 import type { BookRef, IndexFields } from '../documents/names.js'
-import { Catalogue } from './catalogue.js'
+import { PostgresCatalogue } from './catalogue.js'
 import { Expressions } from './expression.js'
 import { stacksMigrations } from './migrations.js'
 import { openTransaction } from './open-transaction.js'
@@ -113,7 +113,7 @@ class PostgresBackend implements StacksBackend {
     // A channel's name is short, a schema's may not be.
     this.#channel = `millrace_stacks_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`
     const expressions = new Expressions(schema)
-    this.#parts = { expressions, catalogue: new Catalogue(schema, expressions) }
+    this.#parts = { expressions, catalogue: new PostgresCatalogue(schema, expressions) }
     this.reads = new PostgresReads(driver, this.#parts)
     this.outbox = postgresOutbox({ driver, schema: this.#schema, channel: this.#channel, clock })
     this.writers = postgresWriters(driver, this.#schema)

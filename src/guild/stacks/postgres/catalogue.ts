@@ -4,7 +4,7 @@ import { UnknownBookError } from '../errors.js'
 import type { Expressions } from './expression.js'
 
 /** Knows which table keeps which book. */
-export class Catalogue {
+export class PostgresCatalogue {
   readonly #schema: string
   readonly #expressions: Expressions
   readonly #tables = new Map<string, string>()

@@ -1,14 +1,14 @@
 import type { Queryable } from '../../../drivers/postgres/index.js'
 import type { BackendReads, Stored } from '../backend.js'
 import type { BookRef } from '../documents/names.js'
-import type { Doc } from '../documents/value.js'
+import { type Doc, parsed } from '../documents/value.js'
 import type { Filter, InternalQuery } from '../query/filter.js'
-import type { Catalogue } from './catalogue.js'
+import type { PostgresCatalogue } from './catalogue.js'
 import { type Expressions, Parameters } from './expression.js'
 
 /** What reads and transactions of one store share. */
 export interface PostgresParts {
-  readonly catalogue: Catalogue
+  readonly catalogue: PostgresCatalogue
   readonly expressions: Expressions
 }
 
@@ -55,6 +55,3 @@ export class PostgresReads implements BackendReads {
     return row === undefined ? null : { doc: parsed(row[0]), rev: row[1] }
   }
 }
-
-/** What we wrote as JSON is JSON, and has an id. */
-export const parsed = (text: string): Doc => JSON.parse(text) as Doc

@@ -1,9 +1,9 @@
 import type { BackendTx, Stored } from '../backend.js'
 import { type BookRef, bookKey } from '../documents/names.js'
-import type { Doc } from '../documents/value.js'
+import { type Doc, parsed } from '../documents/value.js'
 import type { ChangeEvent } from '../watch/events.js'
 import type { OpenTransaction } from './open-transaction.js'
-import { type PostgresParts, PostgresReads, parsed } from './reads.js'
+import { type PostgresParts, PostgresReads } from './reads.js'
 
 export interface PostgresTxOptions extends PostgresParts {
   /** The quoted name of the schema. */

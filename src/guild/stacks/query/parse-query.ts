@@ -1,5 +1,5 @@
-import { closestName } from '../../../core/text/closest-name.js'
 import { describeValue } from '../../../core/text/describe-value.js'
+import { closestHint } from '../../../core/text/did-you-mean.js'
 import { fieldPath } from '../documents/names.js'
 import { isStorableText } from '../documents/value.js'
 import { StacksQueryError } from '../errors.js'
@@ -33,9 +33,7 @@ export function parseQuery(query: unknown, owner = 'find()'): InternalQuery {
   const known = owner === 'list()' ? ['orderBy', 'limit', 'offset'] : ['where', 'orderBy', 'limit', 'offset']
   for (const name of Object.keys(query)) {
     if (known.includes(name)) continue
-    const closest = closestName(name, known)
-    const hint = closest === undefined ? '' : ` Did you mean "${closest}"?`
-    throw new StacksQueryError(name, `is no part of a query.${hint} Parts: ${known.join(', ')}.`)
+    throw new StacksQueryError(name, `is no part of a query.${closestHint(name, known)} Parts: ${known.join(', ')}.`)
   }
   const { where, orderBy, limit, offset } = query as Record<string, unknown>
   const [rows, skip] = [wholeNumber('limit', limit), wholeNumber('offset', offset)]

@@ -11,7 +11,7 @@ import type { BackendReads, BackendTx, Outbox, StacksBackend, Writers } from '..
 import type { BookRef, IndexFields } from '../documents/names.js'
 import { StacksClosedError } from '../errors.js'
 import { FifoLock } from '../transaction/fifo-lock.js'
-import { Catalogue } from './catalogue.js'
+import { SqliteCatalogue } from './catalogue.js'
 import { sqliteOutbox, sqliteWriters } from './outbox.js'
 import { type OnSession, SqliteReads } from './reads.js'
 import { stacksSchema } from './schema.js'
@@ -87,7 +87,7 @@ class SqliteBackend implements StacksBackend {
   readonly outbox: Outbox
   readonly writers: Writers
   readonly #options: Resolved
-  readonly #catalogue: Catalogue
+  readonly #catalogue: SqliteCatalogue
   /** The writer's connection has one transaction at a time. */
   readonly #lock = new FifoLock()
   readonly #listeners = new Set<{ readonly wake: () => void }>()
@@ -98,7 +98,7 @@ class SqliteBackend implements StacksBackend {
   constructor(options: Resolved) {
     const { prefix, clock } = options
     this.#options = options
-    this.#catalogue = new Catalogue(prefix)
+    this.#catalogue = new SqliteCatalogue(prefix)
     const read: OnSession = (run) => this.#untilFree(() => run(this.#open().reader))
     const write: OnSession = (run) => this.#write(run)
     this.reads = new SqliteReads(read, this.#catalogue)

@@ -5,7 +5,7 @@ import { fillSql, insertSql, triggersSql } from './key-columns.js'
 import type { Session } from './session.js'
 
 /** How a book is kept. */
-export interface Book {
+export interface BookTable {
   readonly table: string
   readonly columns: KeyColumns
   /** The statement that adds a document: its id, its revision, its text. */
@@ -13,16 +13,16 @@ export interface Book {
 }
 
 /** Knows which table keeps which book. */
-export class Catalogue {
+export class SqliteCatalogue {
   readonly #prefix: string
-  readonly #books = new Map<string, Book>()
+  readonly #books = new Map<string, BookTable>()
 
   constructor(prefix: string) {
     this.#prefix = prefix
   }
 
   /** The book, if it was declared here or by another process. */
-  find(session: Session, ref: BookRef): Book | undefined {
+  find(session: Session, ref: BookRef): BookTable | undefined {
     return this.#books.get(bookKey(ref)) ?? this.refresh(session, ref)
   }
 
@@ -30,18 +30,18 @@ export class Catalogue {
    * As `find`, but read from the file again. A column that another process has added since is no more than a faster way to the same answer, and
    * triggers fill it, so nothing breaks while it is not known.
    */
-  refresh(session: Session, ref: BookRef): Book | undefined {
+  refresh(session: Session, ref: BookRef): BookTable | undefined {
     const id = this.#id(session, ref)
     if (id === undefined) return undefined
     const [table, columns] = [this.#table(id), this.#columns(session, id)]
-    const book: Book = { table, columns, insert: insertSql(table, columns) }
+    const book: BookTable = { table, columns, insert: insertSql(table, columns) }
     // Not yet, while it may still be rolled back.
     if (!session.db.inTransaction) this.#books.set(bookKey(ref), book)
     return book
   }
 
   /** A book that is to be written. */
-  need(session: Session, ref: BookRef): Book {
+  need(session: Session, ref: BookRef): BookTable {
     const book = this.find(session, ref)
     if (book === undefined) throw new UnknownBookError(ref.ownerId, ref.book)
     return book

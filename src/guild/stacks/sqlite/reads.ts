@@ -1,8 +1,8 @@
 import type { BackendReads, Stored } from '../backend.js'
 import type { BookRef } from '../documents/names.js'
-import type { Doc } from '../documents/value.js'
+import { type Doc, parsed } from '../documents/value.js'
 import type { Filter, InternalQuery } from '../query/filter.js'
-import type { Catalogue } from './catalogue.js'
+import type { SqliteCatalogue } from './catalogue.js'
 import { filterSql, querySql } from './expression.js'
 import type { Session } from './session.js'
 
@@ -12,9 +12,9 @@ export type OnSession = <T>(run: (session: Session) => T) => Promise<T>
 /** Reads on some connection: the reader's for single reads, the writer's inside its transaction. */
 export class SqliteReads implements BackendReads {
   readonly #on: OnSession
-  readonly #catalogue: Catalogue
+  readonly #catalogue: SqliteCatalogue
 
-  constructor(on: OnSession, catalogue: Catalogue) {
+  constructor(on: OnSession, catalogue: SqliteCatalogue) {
     this.#on = on
     this.#catalogue = catalogue
   }
@@ -47,6 +47,3 @@ export class SqliteReads implements BackendReads {
     })
   }
 }
-
-/** What we wrote as JSON is JSON, and has an id. */
-export const parsed = (text: string): Doc => JSON.parse(text) as Doc

@@ -1,14 +1,14 @@
 import type { BackendTx, Stored } from '../backend.js'
 import { type BookRef, bookKey } from '../documents/names.js'
-import type { Doc } from '../documents/value.js'
+import { type Doc, parsed } from '../documents/value.js'
 import type { ChangeEvent } from '../watch/events.js'
-import type { Catalogue } from './catalogue.js'
-import { parsed, SqliteReads } from './reads.js'
+import type { SqliteCatalogue } from './catalogue.js'
+import { SqliteReads } from './reads.js'
 import type { Session } from './session.js'
 
 export interface SqliteTxOptions {
   readonly session: Session
-  readonly catalogue: Catalogue
+  readonly catalogue: SqliteCatalogue
   readonly prefix: string
   /** Hands the connection on. */
   readonly release: () => void

@@ -11,9 +11,9 @@ export interface Scope {
   /** Shared by everything that one call set in motion. */
   readonly chain: Chain
   /** The delivery that runs now, if this is a phase-2 handler. */
-  readonly slot: Slot | undefined
+  readonly slot: ScopeSlot | undefined
   /** The delivery that runs now, if this is the handler of a durable watcher. */
-  readonly delivery: Slot | undefined
+  readonly delivery: ScopeSlot | undefined
   /** Whether this is, or was set in motion by, the handler of a durable watcher. */
   readonly isDurable: boolean
   /** The transaction that `detached` stepped out of. */
@@ -27,7 +27,7 @@ export interface Chain {
 }
 
 /** The turn of one transaction to have its phase-2 handlers run, or of one event to be delivered to a durable watcher. */
-export interface Slot {
+export interface ScopeSlot {
   isOver: boolean
 }
 

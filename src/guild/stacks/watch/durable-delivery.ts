@@ -10,7 +10,7 @@ import type { StacksWarning } from '../api.js'
 import type { Outbox, OutboxEntry } from '../backend.js'
 import { bookKey } from '../documents/names.js'
 import { isConflict } from '../errors.js'
-import { outside, type Scope, type Slot } from '../transaction/scope.js'
+import { outside, type Scope, type ScopeSlot } from '../transaction/scope.js'
 import { WatcherLease } from './watcher-lease.js'
 import type { DurableWatcher } from './watchers.js'
 
@@ -227,7 +227,7 @@ export class DurableDelivery {
 
   async #try({ event, hops }: OutboxEntry): Promise<Failure | undefined> {
     const { watcher, runIn } = this.#options
-    const delivery: Slot = { isOver: false }
+    const delivery: ScopeSlot = { isOver: false }
     const scope: Scope = { ...outside(), hops: hops + 1, delivery, isDurable: true }
     let failure: Failure | undefined
     try {

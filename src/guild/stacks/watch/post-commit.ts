@@ -2,7 +2,7 @@ import type { StacksWarning } from '../api.js'
 import { bookKey } from '../documents/names.js'
 import { type Doc, privateCopy } from '../documents/value.js'
 import { FifoLock } from '../transaction/fifo-lock.js'
-import type { Scope, Slot } from '../transaction/scope.js'
+import type { Scope, ScopeSlot } from '../transaction/scope.js'
 import type { ChangeEvent } from './events.js'
 import type { Watchers } from './watchers.js'
 
@@ -33,7 +33,7 @@ export class PostCommit {
     const taken = this.#turns.take()
     return async () => {
       const release = await taken
-      const own: Slot = { isOver: false }
+      const own: ScopeSlot = { isOver: false }
       try {
         await this.#deliver(watched, scope, own)
       } finally {
@@ -43,7 +43,7 @@ export class PostCommit {
     }
   }
 
-  async #deliver(events: readonly ChangeEvent<Doc>[], from: Scope, slot: Slot): Promise<void> {
+  async #deliver(events: readonly ChangeEvent<Doc>[], from: Scope, slot: ScopeSlot): Promise<void> {
     const { watchers, runIn, warn } = this.#options
     const scope: Scope = { ...from, frame: undefined, hops: from.hops + 1, slot }
     for (const event of events) {

@@ -48,7 +48,7 @@ function bytesOf(given: string | Uint8Array): Uint8Array {
 }
 
 /** A record on its way through the queue: how often it has been delivered, and when it is due. */
-export interface Slot {
+export interface StreamSlot {
   readonly record: MemRecord
   /** Deliveries that count, the present one included. */
   deliveries: number
@@ -87,13 +87,13 @@ export class MemMessage implements Message {
   /** @internal */
   readonly origin: MemOrigin
   /** @internal */
-  readonly slot: Slot
+  readonly slot: StreamSlot
   /** @internal */
   state: 'out' | 'settled' | 'lapsed' = 'out'
   /** @internal Monotonic time at which the lease ends. */
   leasedUntil: Ms
 
-  constructor(origin: MemOrigin, slot: Slot, leasedUntil: Ms) {
+  constructor(origin: MemOrigin, slot: StreamSlot, leasedUntil: Ms) {
     const { record } = slot
     this.key = record.key
     this.value = record.value

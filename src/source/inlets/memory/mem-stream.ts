@@ -8,7 +8,7 @@ import type { Ms } from '../../../core/time/time.js'
 import { unreachable } from '../../../core/unreachable.js'
 import { AlreadySettledError } from '../../errors.js'
 import { LeaseLostError } from '../../loop/errors.js'
-import { MemMessage, type MemOrigin, type MemRecord, type Slot } from './mem-message.js'
+import { MemMessage, type MemOrigin, type MemRecord, type StreamSlot } from './mem-message.js'
 import type { SettlementLog } from './settlement-log.js'
 
 export interface MemStreamOptions {
@@ -27,15 +27,15 @@ export class MemStream implements MemOrigin {
   readonly #o: MemStreamOptions
   readonly #log: MemRecord[] = []
   /** Never delivered, in the order of arrival. */
-  #fresh = new Fifo<Slot>()
+  #fresh = new Fifo<StreamSlot>()
   /** Released undelivered: each keeps its place. */
-  #returned = new Heap<Slot>(isBefore)
+  #returned = new Heap<StreamSlot>(isBefore)
   /** To be delivered again, by due time. */
-  #again = new Heap<Slot>(isBefore)
+  #again = new Heap<StreamSlot>(isBefore)
   /** Out, the one whose lease ends first in front: all leases have the same length, and an extended one goes to the back. */
   readonly #out = new Set<MemMessage>()
   /** Partitions that are held back, and what was met of them. */
-  readonly #aside = new Map<string, Slot[]>()
+  readonly #aside = new Map<string, StreamSlot[]>()
   readonly #waiters = new Set<() => void>()
   #cancelTimer: (() => void) | undefined
   #orders = 0
@@ -194,12 +194,12 @@ export class MemStream implements MemOrigin {
     for (const wakeUp of [...this.#waiters]) wakeUp()
   }
 
-  #slotFor(record: MemRecord): Slot {
+  #slotFor(record: MemRecord): StreamSlot {
     const dueAt = this.#o.clock.monotonic()
     return { record, deliveries: 0, dueAt, order: this.#orders++, isRedelivery: false }
   }
 
-  #first(now: Ms, isClosed: boolean): Slot | undefined {
+  #first(now: Ms, isClosed: boolean): StreamSlot | undefined {
     const fresh = this.#fresh.peek()
     const returned = this.#returned.peek()
     const again = isClosed ? undefined : this.#again.peek()
@@ -211,12 +211,12 @@ export class MemStream implements MemOrigin {
     return first === returned ? this.#returned.pop() : this.#again.pop()
   }
 
-  #file(slot: Slot): void {
+  #file(slot: StreamSlot): void {
     const to = slot.isRedelivery ? this.#again : this.#returned
     to.push(slot)
   }
 
-  #comeBack(slot: Slot, dueAt: Ms): void {
+  #comeBack(slot: StreamSlot, dueAt: Ms): void {
     slot.isRedelivery = true
     slot.dueAt = dueAt
     this.#file(slot)
@@ -260,6 +260,6 @@ export class MemStream implements MemOrigin {
 }
 
 /** By due time, then in the order in which they were filed first. */
-function isBefore(a: Slot, b: Slot): boolean {
+function isBefore(a: StreamSlot, b: StreamSlot): boolean {
   return a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.order < b.order)
 }

@@ -1,6 +1,6 @@
 import type { Result } from '../../../core/stream/result.js'
 import type { At } from '../../../core/time/time.js'
-import { type Counts, noCounts, outcomeOf } from '../../hopper/run-summary.js'
+import { type Counts, messageOutcomeOf, noCounts } from '../../hopper/run-summary.js'
 
 /** One settlement, as it was asked for. */
 export interface LedgerEntry {
@@ -40,7 +40,7 @@ export class SettlementLog {
 
   counts(): LedgerCounts {
     const counts = noCounts()
-    for (const { result } of this.#entries) counts[outcomeOf(result)] += 1
+    for (const { result } of this.#entries) counts[messageOutcomeOf(result)] += 1
     return counts
   }
 
