@@ -1,6 +1,9 @@
-import { functionOption, OptionTypeError, optionsObject } from '../core/options.js'
+import { defined } from '../core/defined.js'
+import { OptionTypeError } from '../core/options.js'
+import { callable, clock, readOptions, unchecked } from '../core/read-options.js'
 import { type Redact, redactedBy } from '../core/text/redact.js'
-import { type Clock, isClock } from '../core/time/clock.js'
+import { peek } from '../core/text/safe-read.js'
+import type { Clock } from '../core/time/clock.js'
 import type { OverPlainPorts } from '../ports/find-ledger.js'
 import type { Ports } from '../ports/ports.js'
 import { openActions } from './actions/open-actions.js'
@@ -32,15 +35,18 @@ export interface OpsOptions {
 
 /** Opens a backend for people and tools; the door hands in the adapter over plain ports. */
 export function openOpsOn(overPlainPorts: OverPlainPorts, ports: Ports, options: OpsOptions = {}): Ops {
-  const { prefix, clock, redact, stacks } = optionsObject('openOps', options, ['prefix', 'clock', 'redact', 'stacks'])
-  if (clock !== undefined && !isClock(clock)) throw new OptionTypeError('openOps.clock', 'a Clock', clock)
-  if (stacks !== undefined && typeof stacks?.transaction !== 'function')
-    throw new OptionTypeError('openOps.stacks', 'what openStacks() returned', stacks)
-  const context = openOpsContext(overPlainPorts, ports, {
-    ...(prefix === undefined ? {} : { prefix }),
-    ...(clock === undefined ? {} : { clock }),
+  const { redact, stacks, ...given } = readOptions('openOps', options, {
+    prefix: unchecked,
+    clock: clock(undefined),
+    redact: callable<Redact>((value) => value),
+    stacks: (path: string, stacks: unknown) => {
+      if (stacks === undefined || typeof peek(stacks, 'transaction') === 'function')
+        return stacks as GuildStacks | undefined
+      throw new OptionTypeError(path, 'what openStacks() returned', stacks)
+    },
   })
-  const redacted = redactedBy(functionOption<Redact>('openOps.redact', redact, (value) => value))
+  const context = openOpsContext(overPlainPorts, ports, defined(given))
+  const redacted = redactedBy(redact)
   const actions = openActions(context, stacks)
   return Object.freeze({
     ...openReads(context, { redacted, stacks }),

@@ -1,4 +1,4 @@
-import { integerOption, optionsObject } from '../options.js'
+import { integer, readOptions } from '../read-options.js'
 import type { Doer } from './doer.js'
 import { idle } from './idle.js'
 import { checkTask, startSoon } from './start.js'
@@ -13,8 +13,7 @@ const NEVER = (): void => {}
 
 /** A doer without a limit: every task starts immediately. `available()` is constant, so it never rises and never wakes a listener. */
 export function unlimitedDoer(options?: UnlimitedDoerOptions): Doer {
-  const given = optionsObject('unlimitedDoer', options, ['available'])
-  const available = integerOption('unlimitedDoer.available', given.available, { min: 0, default: 256 })
+  const { available } = readOptions('unlimitedDoer', options, { available: integer({ min: 0, default: 256 }) })
   const whenIdle = idle()
   let running = 0
   const settled = (): void => {

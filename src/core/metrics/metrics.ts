@@ -1,5 +1,6 @@
 import { MillraceError } from '../error.js'
-import { functionOption, numberOption, OptionTypeError, optionsObject } from '../options.js'
+import { functionOption, numberOption, OptionTypeError } from '../options.js'
+import { callable, listener, optional, readOptions } from '../read-options.js'
 import { describeValue } from '../text/describe-value.js'
 import { changeFeed } from './change-feed.js'
 import { DEFAULT_BUCKETS, openDistribution } from './distribution.js'
@@ -140,30 +141,26 @@ function described(meta: StatMeta, { description, unit }: StatDetails): StatMeta
 }
 
 function resolveMetricsOptions(options: MetricsOptions) {
-  const given = optionsObject('createMetrics', options, ['buckets', 'quantiles', 'schedule', 'onError'])
-  const buckets = given.buckets === undefined ? undefined : bucketsOption(given.buckets)
-  const quantiles = given.quantiles === undefined ? [] : quantilesOption(given.quantiles)
-  return {
-    bounds: buckets ?? (quantiles.length > 0 ? DEFAULT_BUCKETS : undefined),
-    quantiles,
-    schedule: functionOption<(flush: () => void) => void>('createMetrics.schedule', given.schedule, queueMicrotask),
-    onError:
-      given.onError === undefined
-        ? undefined
-        : functionOption<(error: unknown) => void>('createMetrics.onError', given.onError),
-  }
+  const { buckets, quantiles, schedule, onError } = readOptions('createMetrics', options, {
+    buckets: optional(bucketsOption),
+    quantiles: quantilesOption,
+    schedule: callable<(flush: () => void) => void>(queueMicrotask),
+    onError: listener,
+  })
+  const bounds = buckets ?? (quantiles.length > 0 ? DEFAULT_BUCKETS : undefined)
+  return { bounds, quantiles, schedule, onError }
 }
 
-function quantilesOption(quantiles: readonly number[]): readonly number[] {
-  if (!Array.isArray(quantiles)) throw new OptionTypeError('createMetrics.quantiles', 'an array of numbers', quantiles)
-  return quantiles.map((q, index) => numberOption(`createMetrics.quantiles[${index}]`, q, { min: 0, max: 1 }))
+function quantilesOption(path: string, quantiles: unknown = []): readonly number[] {
+  if (!Array.isArray(quantiles)) throw new OptionTypeError(path, 'an array of numbers', quantiles)
+  return quantiles.map((q, index) => numberOption(`${path}[${index}]`, q, { min: 0, max: 1 }))
 }
 
-function bucketsOption(buckets: readonly number[]): readonly number[] {
-  if (!Array.isArray(buckets)) throw new OptionTypeError('createMetrics.buckets', 'an array of numbers', buckets)
+function bucketsOption(path: string, buckets: unknown): readonly number[] {
+  if (!Array.isArray(buckets)) throw new OptionTypeError(path, 'an array of numbers', buckets)
   let last = -Infinity
   for (const [index, bound] of buckets.entries())
-    last = numberOption(`createMetrics.buckets[${index}]`, bound, { above: last, infinite: true })
+    last = numberOption(`${path}[${index}]`, bound, { above: last, infinite: true })
   // The overflow bucket is always there; a bound of Infinity would only repeat it.
   return buckets.filter((bound) => bound !== Infinity)
 }

@@ -1,4 +1,5 @@
-import { functionOption, numberOption, OptionTypeError, optionsObject } from '../options.js'
+import { functionOption, OptionTypeError } from '../options.js'
+import { number, readOptions } from '../read-options.js'
 import { describeValue } from '../text/describe-value.js'
 import { peek } from '../text/safe-read.js'
 import { MAX_TIMER_MS, type Random } from '../time/clock.js'
@@ -73,11 +74,12 @@ export function exponential(
   random: Random = Math.random,
   path = 'exponential',
 ): Required<Backoff> {
-  const given = optionsObject(path, options, ['baseMs', 'maxMs', 'factor', 'jitter'])
-  const baseMs = numberOption(`${path}.baseMs`, given.baseMs, { above: 0, default: 100 })
-  const maxMs = numberOption(`${path}.maxMs`, given.maxMs, { min: 0, default: 30_000 })
-  const factor = numberOption(`${path}.factor`, given.factor, { min: 1, default: 2 })
-  const jitter = jitterOption(`${path}.jitter`, given.jitter, 'full')
+  const { baseMs, maxMs, factor, jitter } = readOptions(path, options, {
+    baseMs: number({ above: 0, default: 100 }),
+    maxMs: number({ min: 0, default: 30_000 }),
+    factor: number({ min: 1, default: 2 }),
+    jitter: (at: string, value: unknown) => jitterOption(at, value, 'full'),
+  })
   functionOption('random', random)
   const ceiling = (attempt: number) => grownDelay(baseMs, factor, maxMs === 0 ? MAX_DELAY_MS : maxMs, attempt)
   return Object.freeze({

@@ -1,4 +1,5 @@
-import { booleanOption, OptionTypeError, optionsObject, stringOption } from '../../core/options.js'
+import { OptionTypeError } from '../../core/options.js'
+import { flag, readOptions, text } from '../../core/read-options.js'
 import { mediaType } from '../message/media-type.js'
 import type { Validator } from './schema.js'
 
@@ -21,12 +22,13 @@ export interface ContentTypeOptions {
  * ```
  */
 export function contentTypeValidator(options?: ContentTypeOptions): Validator {
-  const given = optionsObject('contentTypeValidator', options, ['header', 'allowed', 'requireValue'])
-  const header = stringOption('contentTypeValidator.header', given.header, 'content-type')
-  const requiresValue = booleanOption('contentTypeValidator.requireValue', given.requireValue, false)
-  const allowed = new Set(allowedTypes(given.allowed).map(mediaType))
+  const { header, requireValue, allowed } = readOptions('contentTypeValidator', options, {
+    header: text('content-type'),
+    allowed: allowedTypes,
+    requireValue: flag(false),
+  })
   return (_ctx, message) => {
-    if (requiresValue && message.value.length === 0) return new Error('empty payload')
+    if (requireValue && message.value.length === 0) return new Error('empty payload')
     const found = message.headers.get(header)
     if (found === undefined || found === '') return new Error(`header "${header}" is missing`)
     if (allowed.size === 0 || allowed.has(mediaType(found))) return undefined
@@ -34,9 +36,8 @@ export function contentTypeValidator(options?: ContentTypeOptions): Validator {
   }
 }
 
-function allowedTypes(given: readonly string[] | undefined): readonly string[] {
-  if (given === undefined) return []
-  const isList = Array.isArray(given) && given.every((type) => typeof type === 'string' && mediaType(type) !== '')
-  if (!isList) throw new OptionTypeError('contentTypeValidator.allowed', 'an array of media types', given)
-  return given
+function allowedTypes(path: string, given: unknown = []): ReadonlySet<string> {
+  if (Array.isArray(given) && given.every((type) => typeof type === 'string' && mediaType(type) !== ''))
+    return new Set(given.map(mediaType))
+  throw new OptionTypeError(path, 'an array of media types', given)
 }

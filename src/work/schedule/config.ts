@@ -1,12 +1,6 @@
 import { MillraceError } from '../../core/error.js'
-import {
-  functionOption,
-  numberOption,
-  OptionRangeError,
-  oneOfOption,
-  optionsObject,
-  stringOption,
-} from '../../core/options.js'
+import { functionOption, OptionRangeError, stringOption } from '../../core/options.js'
+import { callable, number, oneOf, readOptions, text, unchecked } from '../../core/read-options.js'
 import type { At, Ms } from '../../core/time/time.js'
 import type { Work, WorkInstanceOptions } from '../define/work.js'
 import { checkInstanceOptions } from '../enqueue/resolve-item.js'
@@ -66,36 +60,27 @@ export interface Schedule {
   readonly jitterMs: Ms
 }
 
-const NAMES = [
-  'name',
-  'cron',
-  'next',
-  'run',
-  'tz',
-  'options',
-  'catchUp',
-  'jitter',
-] as const satisfies readonly (keyof ScheduleConfig)[]
-
 /** Bad options throw here, at the call, and nothing is scheduled. */
 export function resolveSchedule(config: ScheduleConfig): Schedule {
-  const given = optionsObject('schedule', config ?? {}, NAMES)
-  const name = stringOption('schedule.name', given.name)
-  if ((given.cron === undefined) === (given.next === undefined)) {
-    const both = given.cron === undefined ? '' : ', not both'
+  const { name, cron, next, run, tz, options, catchUp, jitter } = readOptions('schedule', config ?? {}, {
+    name: text(),
+    cron: unchecked,
+    next: unchecked,
+    run: callable<ScheduleConfig['run']>(),
+    tz: unchecked,
+    options: unchecked,
+    catchUp: oneOf(['skip', 'one', 'all'], 'skip'),
+    jitter: number({ min: 0, default: 0 }),
+  })
+  if ((cron === undefined) === (next === undefined)) {
+    const both = cron === undefined ? '' : ', not both'
     throw new MillraceError('BAD_OPTION', `schedule "${name}": provide either "cron" or "next"${both}`, {
       facts: { name },
     })
   }
-  if (given.options !== undefined) checkInstanceOptions('schedule.options', given.options)
-  return Object.freeze({
-    name,
-    ...(given.cron === undefined ? byFunction(name, given) : byCron(given.cron, given.tz)),
-    run: functionOption<ScheduleConfig['run']>('schedule.run', given.run),
-    options: given.options,
-    catchUp: oneOfOption('schedule.catchUp', given.catchUp, ['skip', 'one', 'all'], 'skip'),
-    jitterMs: numberOption('schedule.jitter', given.jitter, { min: 0, default: 0 }),
-  })
+  checkInstanceOptions('schedule.options', options)
+  const rule = cron === undefined ? byFunction(name, next, tz) : byCron(cron, tz)
+  return Object.freeze({ name, ...rule, run, options, catchUp, jitterMs: jitter })
 }
 
 type Rule = Pick<Schedule, 'spec' | 'isCron' | 'next' | 'last'>
@@ -112,7 +97,7 @@ function byCron(cron: string, tz: string | undefined): Rule {
   }
 }
 
-function byFunction(name: string, { next, tz }: ScheduleConfig): Rule {
+function byFunction(name: string, next: ScheduleConfig['next'], tz: string | undefined): Rule {
   const ask = functionOption<NonNullable<ScheduleConfig['next']>>('schedule.next', next)
   if (tz !== undefined)
     throw new MillraceError('BAD_OPTION', `schedule "${name}": tz goes with cron; next() knows its own`, {
