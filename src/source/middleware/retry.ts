@@ -4,6 +4,7 @@ import { decideRetry } from '../../core/retry/decide-retry.js'
 import { exhausted, nakAfter, type Result } from '../../core/stream/result.js'
 import type { Clock, Random } from '../../core/time/clock.js'
 import { unreachable } from '../../core/unreachable.js'
+import { ShutdownDeadlineError } from '../loop/errors.js'
 import { attempt, type Context } from '../message/context.js'
 import { defineMiddleware } from './define-middleware.js'
 import type { Middleware } from './handler.js'
@@ -71,7 +72,8 @@ export function retry(options?: RetryMiddlewareOptions): Middleware {
         case 'retry':
           return nakAfter(decision.delayMs, result.error, { nextAttempt: decision.nextAttempt })
         case 'giveUp':
-          return exhausted(result.error)
+          // That its process had to stop says nothing about the message, however many attempts it has had.
+          return ctx.signal.reason instanceof ShutdownDeadlineError ? result : exhausted(result.error)
         case 'defer':
         case 'expire':
           return result // A result carries neither a deferral nor a deadline.

@@ -183,6 +183,34 @@ export function describeQueueStreams(name: string, open: OpenBackend): void {
         expect(await backend.queue.size?.()).toBe(0)
       }))
 
+    it('give up no message because shutdowns cut its handler off', () =>
+      on(async (connect) => {
+        const backend = connect()
+        await backend.queue.push('long')
+        const options: HopperOptions = {
+          lagIntervalMs: 0,
+          middleware: [dlq(queueDeadLetters(backend.queue)), retry({ maxAttempts: 2, backoff: { baseMs: 1 } })],
+        }
+        const attempts: number[] = []
+        for (let deploy = 1; deploy <= 4; deploy += 1) {
+          const hopper = new Hopper(options)
+          await hopper.receive(inletOn(backend), { topics: [] }, (ctx) => {
+            attempts.push(attempt(ctx)[0])
+            void hopper.close({ deadlineMs: 1 })
+            return new Promise((_resolve, reject) =>
+              ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error)),
+            )
+          })
+        }
+        const isEmpty = async () => (await backend.queue.size?.()) === 0
+        const last: Handler = (ctx) => {
+          attempts.push(attempt(ctx)[0])
+          return ack()
+        }
+        await consume(inletOn(backend), options, last, isEmpty)
+        expect([attempts, await backend.queue.deadLetters?.count()]).toEqual([[1, 2, 3, 4, 5], 0])
+      }))
+
     it('give up a message that kills its process, and none that was only fetched with it', () =>
       on(async (connect) => {
         const backend = connect()
