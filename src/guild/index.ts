@@ -29,7 +29,7 @@ export async function startGuild<const Types extends Readonly<Record<string, Wri
 }
 
 /**
- * Opens the documents of a guild for a process that only posts, edits, cancels and reads writs, such as a web server. The workers
+ * Opens the documents of a guild for a process that only posts, edits, cancels and reads writs and answers questions, such as a web server. The workers
  * may be other processes, of other programs; what they have configured is read from the store.
  *
  * @example
@@ -43,7 +43,14 @@ export async function guildClient(options: GuildClientOptions): Promise<GuildCli
 }
 
 export type { GuildClient, GuildClientOptions } from './client/client.js'
-export { ClientWatchersError, GuildNotStartedError, WrongPhaseError } from './client/errors.js'
+export {
+  ClientWatchersError,
+  GuildNotStartedError,
+  QuestionClosedError,
+  QuestionNotFoundError,
+  WrongPhaseError,
+} from './client/errors.js'
+export type { QuestionFilter } from './client/questions.js'
 export type {
   InputOfType,
   PostOptions,

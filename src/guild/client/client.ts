@@ -6,9 +6,11 @@ import { postWrit } from '../clerk/writs/post.js'
 import { countWrits, listWrits, resolveWritId } from '../clerk/writs/query.js'
 import type { WritDoc } from '../clerk/writs/writ.js'
 import { writIds } from '../clerk/writs/writ-ids.js'
+import type { InputRequestDoc } from '../spider/rigs/rig.js'
 import { backendOf, checkedConfig, type StacksConfig } from '../stacks/apparatus.js'
 import type { StacksBackend } from '../stacks/backend.js'
 import { openStacks } from '../stacks/stacks.js'
+import { answerQuestion, openQuestions, type QuestionFilter } from './questions.js'
 import { RemoteClerk } from './remote-clerk.js'
 import { cancelWrit, openWrit } from './writ-acts.js'
 
@@ -30,6 +32,10 @@ export interface GuildClient extends Pick<ClerkApi, 'post' | 'edit' | 'show' | '
   open(id: string): Promise<WritDoc>
   /** Ends a writ as cancelled, with those below it; a worker ends its rig. One that is cancelled already is returned as it is. */
   cancel(id: string, options?: { readonly reason?: string }): Promise<WritDoc>
+  /** What engines have asked people and nobody has answered, of one writ or of all: a thousand at most. */
+  questions(filter?: QuestionFilter): Promise<InputRequestDoc[]>
+  /** Answers a question, once: the engine that waits for it goes on within ten seconds. The answers must survive JSON. */
+  answer(questionId: string, answers: unknown): Promise<InputRequestDoc>
   /** Closes its connections. */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -59,6 +65,8 @@ export async function openGuildClient(given: GuildClientOptions): Promise<GuildC
       const why = reason === undefined ? undefined : stringOption('cancel().reason', reason)
       return clerk.change((context) => cancelWrit(context, stringOption('cancel(id)', id), why))
     },
+    questions: async (filter) => openQuestions(stacks, filter),
+    answer: async (questionId, answers) => answerQuestion(stacks, questionId, answers),
     show: async (id) => clerk.reader.need(stringOption('show(id)', id)),
     resolveId: async (idOrPrefix) => resolveWritId(clerk.reader, idOrPrefix),
     list: async (listing) => listWrits(clerk.reader, listing),

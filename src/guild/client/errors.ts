@@ -23,6 +23,26 @@ export class ClientWatchersError extends MillraceError {
   }
 }
 
+/** There is no question with this id. */
+export class QuestionNotFoundError extends MillraceError {
+  constructor(id: string) {
+    super('QUESTION_NOT_FOUND', `No engine has asked a question with the id ${id}. questions() lists the open ones.`, {
+      facts: { id },
+    })
+  }
+}
+
+/** The question has been answered already, or is not waited for any more. The first answer stands. */
+export class QuestionClosedError extends MillraceError {
+  constructor(id: string, status: 'completed' | 'rejected', message: string | undefined) {
+    const why =
+      status === 'completed'
+        ? 'was answered already, and the first answer stands'
+        : `was withdrawn: ${message ?? 'no reason was given'}`
+    super('QUESTION_CLOSED', `Question ${id} ${why}. questions() lists the open ones.`, { facts: { id, status } })
+  }
+}
+
 /** What was asked of a writ does not apply to the phase that it is in. Nothing was changed. */
 export class WrongPhaseError extends MillraceError {
   constructor(act: 'open' | 'cancel' | 'retry', id: string, phase: string, next: string) {

@@ -121,7 +121,10 @@ function waitText(
       const status = facts.requests.get(id)?.status
       return {
         text: ` It waits for a person to answer input request ${id} (${status ?? 'which does not exist'}).`,
-        remedy: status === 'pending' ? `Answer input request ${id}.` : 'The next check frees it.',
+        remedy:
+          status === 'pending'
+            ? `Answer input request ${id}: answer("${id}", answers) of guildClient().`
+            : 'The next check frees it.',
       }
     }
     case 'book-updated':

@@ -1,5 +1,7 @@
 import { type GuildClient, type GuildClientOptions, guild, guildClient, type PluginSource } from 'millrace/guild'
 import type { ClerkApi } from 'millrace/guild/clerk'
+import type { EngineDesign } from 'millrace/guild/fabricator'
+import type { InputRequestDoc } from 'millrace/guild/spider'
 import type { StacksApi } from 'millrace/guild/stacks'
 import { FakeClock } from 'millrace/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -33,6 +35,16 @@ const orders: PluginSource = {
       },
     },
   },
+}
+
+/** An engine that asks a person, as the guide shows it. */
+const approve: EngineDesign['run'] = async (_givens, { rigId, engineId }) => {
+  const requests = guild().apparatus<StacksApi>('stacks').book<InputRequestDoc>('spider', 'input-requests')
+  const id = `${rigId}/${engineId}`
+  const asked = await requests.get(id)
+  if (asked?.status === 'completed') return { status: 'completed', yields: asked.answers }
+  if (asked === null) await requests.put({ id, rigId, engineId, questions: ['May it go?'], status: 'pending' })
+  return { status: 'blocked', blockType: 'patron-input', condition: { requestId: id } }
 }
 
 /** A ground, a client on it that stands for another process, and workers that come and go. */
@@ -262,6 +274,45 @@ export function describeGuildClient(kind: GroundKind): void {
       }
       expect(await client.show(parent.id)).toMatchObject({ phase: 'completed' })
       expect(await rigsOf(parent)).toHaveLength(1)
+    })
+
+    it('answers what an engine asks a person, once, and the engine goes on with the answer', async () => {
+      const clock = new FakeClock()
+      const { client, worker } = await scene(kind, { clock })
+      await expect(client.answer('q', true)).rejects.toMatchObject({ code: 'QUESTION_NOT_FOUND' })
+      expect(await client.questions()).toEqual([])
+      const { drain } = await worker({ clock, designs: { approve } })
+      const [first, second] = [
+        await client.post({ title: 'first', body: '' }),
+        await client.post({ title: 'second', body: '' }),
+      ]
+      await drain()
+      expect(await client.questions()).toHaveLength(2)
+      const [asked, ...others] = await client.questions({ writId: first.id })
+      expect([asked, others]).toMatchObject([{ questions: ['May it go?'], status: 'pending' }, []])
+      const id = asked?.id ?? ''
+      await expect(client.answer(id, undefined)).rejects.toMatchObject({ code: 'BAD_OPTION' })
+      await expect(client.answer(id, { at: new Date() })).rejects.toThrow('answers.at')
+      const answered = await Promise.allSettled([client.answer(id, { may: 'yes' }), client.answer(id, { may: 'no' })])
+      expect(answered.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+      expect(answered).toContainEqual({
+        status: 'rejected',
+        reason: expect.objectContaining({ code: 'QUESTION_CLOSED' }),
+      })
+      expect(await client.questions({ writId: first.id })).toEqual([])
+      await clock.advance(10_000)
+      await drain()
+      const may = answered[0]?.status === 'fulfilled' ? 'yes' : 'no'
+      expect(await client.show(first.id)).toMatchObject({ phase: 'completed', resolution: JSON.stringify({ may }) })
+      expect((await client.show(second.id)).phase).toBe('open')
+      // What nobody waits for any more cannot be answered.
+      const [left] = await client.questions({ writId: second.id })
+      await client.cancel(second.id)
+      await drain()
+      await expect(client.answer(left?.id ?? '', { may: 'yes' })).rejects.toMatchObject({
+        code: 'QUESTION_CLOSED',
+        message: expect.stringContaining('withdrawn'),
+      })
     })
 
     it('frees what followed a writ that it cancels', async () => {

@@ -127,7 +127,7 @@ describe('an engine that waits', () => {
     )
     const request = { id: 'q-1', rigId: 'r-1', engineId: 'build', questions: [], status: 'pending' } as const
     expect(blocked('patron-input', { requestId: 'q-1' }, { requests: new Map([['q-1', request]]) })?.remedy).toMatch(
-      /^Answer input request q-1\./,
+      /^Answer input request q-1: answer\("q-1", answers\) of guildClient\(\)\./,
     )
     expect(blocked('scheduled-time', { resumeAt: earlier })?.text).toContain('which has passed')
     expect(blocked('book-updated', { ownerId: 'shop', book: 'orders', documentId: 'o-1' })?.text).toContain(
