@@ -83,6 +83,7 @@ describe('what was typed', () => {
     [['overview', '--interval', '1ms'], '--interval must be at least 100ms'],
     [['list', '--before', 'soon'], '--before must be a time such as'],
     [['list', '-z'], 'has no flag -z'],
+    [['letters', '-4jC'], 'has no flag -4. An id that begins with a dash comes after " -- ".'],
     [['list', '--__proto__', 'x'], 'has no flag --__proto__'],
   ])('%j is answered with what is wrong', (args, message) => {
     expect(() => parse(...args)).toThrow(message)

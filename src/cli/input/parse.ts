@@ -139,7 +139,10 @@ function flagValue(
 function unknownFlag(rawName: string, command: Command | undefined, known: Flags): UsageError {
   const where = command === undefined ? 'millrace' : `millrace ${command.name}`
   const names = Object.keys(known).map((name) => `--${name}`)
-  return new UsageError(`${where} has no flag ${rawName}.${closestHint(rawName, names)}`, command?.name)
+  const hint = rawName.startsWith('--')
+    ? closestHint(rawName, names)
+    : ' An id that begins with a dash comes after " -- ".'
+  return new UsageError(`${where} has no flag ${rawName}.${hint}`, command?.name)
 }
 
 function optionsOf(flags: Flags): Record<string, { type: 'boolean' | 'string'; short?: string }> {
