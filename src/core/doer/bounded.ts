@@ -3,9 +3,9 @@ import { integerOption, optionsObject } from '../options.js'
 import type { At } from '../time/time.js'
 import { type BacklogInfo, type BacklogOptions, backlogAlarm } from './backlog-alarm.js'
 import { type ClockOptions, clockOption } from './clock-option.js'
-import type { Doer } from './doer.js'
+import type { Doer, DoerTaskOptions } from './doer.js'
 import { idle } from './idle.js'
-import { checkTask, start, startSoon } from './start.js'
+import { checkTask, soon, start } from './start.js'
 import { wakeups } from './wakeups.js'
 
 /** Options of `priorityDoer`, `ageDoer` and `balancedDoer`. */
@@ -14,6 +14,12 @@ export interface BoundedDoerOptions extends BacklogOptions<BacklogInfo>, ClockOp
   readonly max: number
   /** How many more `available()` asks for, to have them at hand when a place frees. Default: `max`. */
   readonly buffer?: number
+}
+
+/** What an engine says of a task, too. */
+export interface ScopedTaskOptions extends DoerTaskOptions {
+  /** What the task starts in: its `AsyncLocalStorage` values are those of this scope. Default: those of the caller. */
+  readonly scope?: AsyncResource
 }
 
 /** A task in the hands of a bounded doer. */
@@ -76,14 +82,20 @@ export function boundedDoer(owner: string, options: BoundedDoerOptions, pending:
       running += 1
       pending.started?.(next)
       alarm.pending(pending.size)
-      next.scope?.runInAsyncScope(start, undefined, next.task, () => settled(next))
+      run(next)
     } else if (running === 0) whenIdle.reached()
     if (wasFull && available() > 0) whenAvailable.wake()
   }
 
+  function run(held: HeldTask): void {
+    const ended = () => settled(held)
+    if (held.scope === undefined) start(held.task, ended)
+    else held.scope.runInAsyncScope(start, undefined, held.task, ended)
+  }
+
   return {
     available,
-    do(task, { group = '', priority = 0, createdAt = clock.now() } = {}) {
+    do(task, { group = '', priority = 0, createdAt = clock.now(), scope }: ScopedTaskOptions = {}) {
       checkTask(task)
       const mustWait = running === max
       const held: HeldTask = {
@@ -92,7 +104,7 @@ export function boundedDoer(owner: string, options: BoundedDoerOptions, pending:
         priority: Number.isNaN(priority) ? 0 : priority,
         createdAt: Number.isNaN(createdAt) ? clock.now() : createdAt,
         order,
-        scope: mustWait ? new AsyncResource('millrace.doer') : undefined,
+        scope: scope ?? (mustWait ? new AsyncResource('millrace.doer') : undefined),
       }
       order += 1
       if (mustWait) {
@@ -101,7 +113,7 @@ export function boundedDoer(owner: string, options: BoundedDoerOptions, pending:
       } else {
         running += 1
         pending.started?.(held)
-        startSoon(task, () => settled(held))
+        soon(() => run(held))
       }
     },
     done: () => (running === 0 ? Promise.resolve() : whenIdle.wait()),

@@ -11,6 +11,9 @@ export function soon(run: () => unknown): void {
   void SOON.then(run)
 }
 
+/** What a task returns that has ended already: many of them cost one promise together. */
+export const ENDED: Promise<void> = Promise.resolve()
+
 /** Runs `task` a microtask later and calls `settled` once it has ended, however it ended. */
 export function startSoon(task: () => unknown, settled: () => void): void {
   soon(() => start(task, settled))
@@ -18,13 +21,26 @@ export function startSoon(task: () => unknown, settled: () => void): void {
 
 /** Runs `task` now. `settled` is never called before this returns, so that a row of failing tasks is no recursion. */
 export function start(task: () => unknown, settled: () => void): void {
-  let outcome: Promise<unknown>
+  let outcome: unknown
   try {
-    outcome = Promise.resolve(task())
+    outcome = task()
   } catch {
     outcome = SOON
   }
-  outcome.then(settled, settled)
+  if (outcome === ENDED) settleSoon(settled)
+  else Promise.resolve(outcome).then(settled, settled)
+}
+
+let settledSoon: (() => void)[] = []
+
+function settleSoon(settled: () => void): void {
+  if (settledSoon.push(settled) === 1) soon(settleAll)
+}
+
+function settleAll(): void {
+  const all = settledSoon
+  settledSoon = []
+  for (const settled of all) settled()
 }
 
 /** Refuses what cannot be run, where the caller still sees it: once accepted, a task's error is swallowed. */

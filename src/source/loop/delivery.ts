@@ -30,6 +30,11 @@ export class Delivery<D> extends LazySignal {
   onSettled: (() => void) | undefined = undefined
   /** Called with every reason to stop. The signal itself keeps only the first one. */
   onAbort: ((reason: unknown) => void) | undefined = undefined
+  /** What the policy that admitted it keeps with it. A field, because a weak map of thousands costs more than the run itself. */
+  kept: unknown = undefined
+  /** The same for the place that it runs in, and for its outcome on the way to the backend. */
+  place: unknown = undefined
+  outcome: unknown = undefined
   /** Called when its lease is gone, which may be long before its handler ends. */
   onLost: ((delivery: Delivery<D>) => void) | undefined = undefined
 

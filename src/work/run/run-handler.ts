@@ -137,7 +137,7 @@ export class HandlerRunner {
     const context = new RunContext(delivery, this.#o.services)
     const failed = (error: unknown) => this.#runFailed(run, error)
     try {
-      const handle = this.#inPlace(item, () => def.run(begun.input as never, context))
+      const handle = this.#inPlace(delivery, () => def.run(begun.input as never, context))
       run.handling = this.#inLog(
         item.envelope,
         def,
@@ -311,7 +311,7 @@ export class HandlerRunner {
           if (!isFirst) limits = new BatchLimits(clock, now, begun)
           isFirst = false
           const inputs = items.map(({ input }) => input)
-          const handle = this.#inPlace(begun[0]!.item, async () =>
+          const handle = this.#inPlace(begun[0]!, async () =>
             batch.run(inputs as never[], () => begun.map((one) => new RunContext(one, services))),
           )
           const inSpan = span === undefined ? handle : () => within(span, handle)
@@ -392,8 +392,8 @@ export class HandlerRunner {
     return def.options.strictReturn ?? this.#context.o.strictReturn
   }
 
-  #inPlace<T>(item: ClaimedItem, handle: () => T): () => T {
-    return () => inPlace(this.#context.lending.placeOf(item), handle)
+  #inPlace<T>(delivery: Delivery<ClaimedItem>, handle: () => T): () => T {
+    return () => inPlace(this.#context.lending.placeOf(delivery), handle)
   }
 
   #inLog<T>({ trace }: Envelope, def: Definition, input: unknown, fn: () => T): T {

@@ -1,4 +1,6 @@
+import { AsyncResource } from 'node:async_hooks'
 import type { Doer } from '../../core/doer/doer.js'
+import { ENDED } from '../../core/doer/start.js'
 import type { MaybePromise, Ms } from '../../core/time/time.js'
 import type { ClaimedItem } from '../../ports/item.js'
 import type { Room } from '../../ports/ledger.js'
@@ -12,6 +14,7 @@ import { Batcher } from './batcher.js'
 import type { DeliveryRouter } from './delivery-router.js'
 import { DoerQueue } from './doer-queue.js'
 import { hintsOf } from './doers.js'
+import type { PlaceHolder } from './lend-place.js'
 import { CLAIM_CAP } from './prefetch-window.js'
 
 export interface DoerAdmissionOptions {
@@ -25,9 +28,6 @@ export interface DoerAdmissionOptions {
 
 /** Batches of one type that are gathered at the same time, where its doer sets no lower limit. */
 const MOST_BATCHES = 32
-
-/** What a doer gets for a task that has ended already. */
-const DONE = Promise.resolve()
 
 /** A doer, or a batched type, among those that share the window. */
 interface Share extends Room {
@@ -53,8 +53,9 @@ export class DoerAdmission implements Admission<ClaimedItem> {
   /** Taken and not started, in a doer or in its queue. */
   readonly #waiting = new Set<Delivery<ClaimedItem>>()
   readonly #queues = new Map<Doer, DoerQueue>()
-  readonly #queueOfHeld = new WeakMap<Delivery<ClaimedItem>, DoerQueue>()
   readonly #batchers = new Map<string, Batcher>()
+  /** Handlers start in what the worker was started in, not in what another handler or a timer happens to run in. */
+  readonly #scope = new AsyncResource('millrace.worker')
   #offs: ((() => void) | undefined)[] = []
   #carry: RunDeliveries<ClaimedItem> | undefined
   #wake: (() => void) | undefined
@@ -103,8 +104,8 @@ export class DoerAdmission implements Admission<ClaimedItem> {
   }
 
   left(delivery: Delivery<ClaimedItem>): void {
-    const queue = this.#queueOfHeld.get(delivery)
-    if (queue !== undefined) {
+    const queue = delivery.kept
+    if (queue instanceof DoerQueue) {
       queue.held -= 1
       this.#bytes -= delivery.item.envelope.input.length
     }
@@ -144,7 +145,7 @@ export class DoerAdmission implements Admission<ClaimedItem> {
     this.#waiting.add(delivery)
     // An item that may have crashed its process waits elsewhere, and still counts for its own doer.
     const own = this.#queueOf(this.#context.doers.of(delivery.item.envelope.type))
-    this.#queueOfHeld.set(delivery, own)
+    delivery.kept = own
     own.held += 1
     this.#bytes += delivery.item.envelope.input.length
   }
@@ -274,7 +275,7 @@ export class DoerAdmission implements Admission<ClaimedItem> {
       batcher.add(delivery)
       return
     }
-    queue.doer.do(() => this.#run(queue, delivery), hintsOf(delivery.item.envelope))
+    queue.doer.do(() => this.#run(queue, delivery), hintsOf(delivery.item.envelope, this.#scope))
     queue.entered()
   }
 
@@ -284,7 +285,7 @@ export class DoerAdmission implements Admission<ClaimedItem> {
     if (isLast) for (const delivery of batch) this.#waiting.delete(delivery)
     const run = () => (isLast ? this.#start(queue, batch) : this.#runBatch(queue, batch))
     try {
-      queue.doer.do(run, hintsOf(batch[0].item.envelope))
+      queue.doer.do(run, hintsOf(batch[0].item.envelope, this.#scope))
       queue.entered()
     } catch (error) {
       this.#context.failed(error, 'queue')
@@ -300,7 +301,7 @@ export class DoerAdmission implements Admission<ClaimedItem> {
     const [first, ...rest] = batch.filter((delivery) => this.#waiting.delete(delivery))
     if (first !== undefined) return this.#start(queue, [first, ...rest])
     queue.ended()
-    return DONE
+    return ENDED
   }
 
   /** Ends a delivery that has not started, without a run and without a place. */
@@ -334,27 +335,46 @@ export class DoerAdmission implements Admission<ClaimedItem> {
   #run(queue: DoerQueue, delivery: Delivery<ClaimedItem>): Promise<void> {
     if (this.#waiting.delete(delivery) && !this.#isDraining) return this.#start(queue, [delivery])
     queue.ended()
-    return DONE
+    return ENDED
   }
 
   #start(queue: DoerQueue, deliveries: Deliveries<ClaimedItem>): Promise<void> {
-    let hasLeft = false
-    let executed: (() => void) | undefined
-    const left = () => {
-      hasLeft = true
-      this.#leavePlace(queue)
-      executed?.()
-    }
-    const items = deliveries.map(({ item }) => item)
-    const moved = (isLent: boolean) => {
-      for (const delivery of deliveries) delivery.moveTo(isLent ? 'lent' : 'running')
-    }
-    const leave = this.#context.lending.open(items, queue.doer, left, moved)
+    const run = new PlacedRun(deliveries, () => this.#leavePlace(queue))
+    const place = this.#context.lending.open(deliveries[0].item, queue.doer, run)
+    for (const delivery of deliveries) delivery.place = place
     this.#carry!(deliveries, () => {
       const free = this.#placesFree(deliveries)
+      const leave = () => (place === undefined ? run.leave() : place.end())
       if (free === undefined) leave()
       else void free.then(leave)
     })
-    return hasLeft ? DONE : new Promise((resolve) => (executed = resolve))
+    return run.left
+  }
+}
+
+/** What runs in a place, and the doer's task that holds the place for it. */
+class PlacedRun implements PlaceHolder {
+  readonly #deliveries: Deliveries<ClaimedItem>
+  readonly #onLeft: () => void
+  #hasLeft = false
+  #resolve: (() => void) | undefined
+
+  constructor(deliveries: Deliveries<ClaimedItem>, onLeft: () => void) {
+    this.#deliveries = deliveries
+    this.#onLeft = onLeft
+  }
+
+  leave(): void {
+    this.#hasLeft = true
+    this.#onLeft()
+    this.#resolve?.()
+  }
+
+  moved(isLent: boolean): void {
+    for (const delivery of this.#deliveries) delivery.moveTo(isLent ? 'lent' : 'running')
+  }
+
+  get left(): Promise<void> {
+    return this.#hasLeft ? ENDED : new Promise((resolve) => (this.#resolve = resolve))
   }
 }

@@ -1,4 +1,6 @@
-import type { Doer, DoerTaskOptions } from '../../core/doer/doer.js'
+import type { AsyncResource } from 'node:async_hooks'
+import type { ScopedTaskOptions } from '../../core/doer/bounded.js'
+import type { Doer } from '../../core/doer/doer.js'
 import { nestedDoer } from '../../core/doer/nested.js'
 import { priorityDoer } from '../../core/doer/priority.js'
 import type { ClaimedItem, Envelope } from '../../ports/item.js'
@@ -142,7 +144,8 @@ export class Doers {
   }
 }
 
-/** What a doer may know of an item. */
-export function hintsOf({ priority, queueAt: createdAt, group }: Envelope): DoerTaskOptions {
-  return { priority, createdAt, ...(group === undefined ? {} : { group }) }
+/** What a doer may know of an item. `scope`: what its handler starts in. Default: that of the caller. */
+export function hintsOf({ priority, queueAt: createdAt, group }: Envelope, scope?: AsyncResource): ScopedTaskOptions {
+  const hints = scope === undefined ? { priority, createdAt } : { priority, createdAt, scope }
+  return group === undefined ? hints : { ...hints, group }
 }

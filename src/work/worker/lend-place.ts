@@ -1,8 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Doer, DoerTaskOptions } from '../../core/doer/doer.js'
+import type { Doer } from '../../core/doer/doer.js'
 import { MillraceError } from '../../core/error.js'
 import { processWide } from '../../core/process/process-wide.js'
-import type { ClaimedItem } from '../../ports/item.js'
+import type { ClaimedItem, Envelope } from '../../ports/item.js'
+import type { Delivery } from '../../source/loop/delivery.js'
 import { hintsOf } from './doers.js'
 
 /** How many runs of one system may have lent their places at the same time. */
@@ -27,6 +28,7 @@ class TooManyWaitingRunsError extends MillraceError {
  */
 export class Lending {
   count = 0
+  /** Of items that run before the loop has made their deliveries. */
   readonly #places = new WeakMap<ClaimedItem, Place>()
   readonly #lenders = new Set<string>()
   readonly #awaited = new Map<string, number>()
@@ -39,26 +41,24 @@ export class Lending {
     return this.isHalfway && this.#lenders.has(type) && !this.#awaited.has(type)
   }
 
-  /** The place that the run of an item lends while it waits. Undefined: there is no need to. */
-  placeOf(item: ClaimedItem): Place | undefined {
-    return this.#places.get(item)
+  /** The place that a run lends while it waits. Undefined: there is no need to. */
+  placeOf({ place, item }: Delivery<ClaimedItem>): Place | undefined {
+    return place instanceof Place ? place : this.#places.get(item)
   }
 
   /**
-   * Makes the place of a run that is about to start; `moved` is called when it is lent and taken back. What it returns is to be
-   * called when the handler has ended.
+   * Makes the place of a run that is about to start, whose end is to be told to it. Undefined: where the number of places is
+   * unlimited or unknown, there is nothing to lend.
    */
-  open(
-    items: readonly ClaimedItem[],
-    doer: Doer,
-    leave: () => void,
-    moved: (isLent: boolean) => void = () => undefined,
-  ): () => void {
-    // Where the number of places is unlimited or unknown, there is nothing to lend.
-    if (!Number.isFinite(doer.concurrency)) return leave
-    const { envelope } = items[0]!
-    const place = new Place({ type: envelope.type, doer, hints: hintsOf(envelope), lending: this, leave, moved })
-    for (const item of items) this.#places.set(item, place)
+  open({ envelope }: ClaimedItem, doer: Doer, holder: PlaceHolder): Place | undefined {
+    return Number.isFinite(doer.concurrency) ? new Place(envelope, doer, this, holder) : undefined
+  }
+
+  /** The same for an item whose delivery is still to be made. */
+  openFor(item: ClaimedItem, doer: Doer, leave: () => void): () => void {
+    const place = this.open(item, doer, { leave, moved: () => undefined })
+    if (place === undefined) return leave
+    this.#places.set(item, place)
     return () => place.end()
   }
 
@@ -75,16 +75,12 @@ export class Lending {
   }
 }
 
-interface PlaceOptions {
-  /** Of what runs in it. */
-  readonly type: string
-  readonly doer: Doer
-  readonly hints: DoerTaskOptions
-  readonly lending: Lending
+/** The run that a place was made for. */
+export interface PlaceHolder {
   /** Gives the place that it was started in back to the doer. */
-  readonly leave: () => void
+  leave(): void
   /** The run waits without a place (true), or runs again (false). */
-  readonly moved: (isLent: boolean) => void
+  moved(isLent: boolean): void
 }
 
 const currentPlace = processWide('current-place', () => new AsyncLocalStorage<Place>())
@@ -111,21 +107,29 @@ export function lendingPlace<T>(wait: Promise<T>, awaitedType: string): Promise<
 
 /** The place of one run in its doer: held while the handler runs, lent while it waits for other work. */
 export class Place {
-  readonly #o: PlaceOptions
+  /** Of what runs in it. */
+  readonly #envelope: Envelope
+  readonly #doer: Doer
+  readonly #lending: Lending
+  readonly #holder: PlaceHolder
+  /** Gives the place that it has now back. Undefined: the one that it was started in. */
   #leave: (() => void) | undefined
+  #hasPlace = true
   #hasEnded = false
   #isLent = false
   /** How many waits for other work are open. */
   #waits = 0
 
-  constructor(options: PlaceOptions) {
-    this.#o = options
-    this.#leave = options.leave
+  constructor(envelope: Envelope, doer: Doer, lending: Lending, holder: PlaceHolder) {
+    this.#envelope = envelope
+    this.#doer = doer
+    this.#lending = lending
+    this.#holder = holder
   }
 
   async during<T>(wait: Promise<T>, awaitedType: string): Promise<T> {
     if (this.#hasEnded) return wait
-    const { lending } = this.#o
+    const lending = this.#lending
     if (!this.#isLent) {
       if (lending.count >= MOST_LENT) {
         wait.catch(() => undefined)
@@ -154,33 +158,33 @@ export class Place {
 
   #lend(): void {
     this.#isLent = true
-    this.#o.lending.lend(this.#o.type)
-    this.#o.moved(true)
+    this.#lending.lend(this.#envelope.type)
+    this.#holder.moved(true)
     this.#leavePlace()
   }
 
   #unlend(): void {
     this.#isLent = false
-    this.#o.lending.count -= 1
+    this.#lending.count -= 1
   }
 
   #leavePlace(): void {
-    const leave = this.#leave
-    this.#leave = undefined
-    leave?.()
+    if (!this.#hasPlace) return
+    this.#hasPlace = false
+    if (this.#leave === undefined) this.#holder.leave()
+    else this.#leave()
   }
 
   /** Before all others that wait for a place: this run has started already. */
   #takeBack(): Promise<void> {
     return new Promise((back) => {
-      const { doer, hints } = this.#o
       const task = () =>
         new Promise<void>((leave) => {
           this.#taken(leave)
           back()
         })
       try {
-        doer.do(task, { ...hints, priority: Infinity, createdAt: 0 })
+        this.#doer.do(task, { ...hintsOf(this.#envelope), priority: Infinity, createdAt: 0 })
       } catch {
         // The doer refuses it. The run has started, and continues without a place.
         this.#taken(() => undefined)
@@ -196,7 +200,8 @@ export class Place {
       return
     }
     this.#leave = leave
+    this.#hasPlace = true
     this.#unlend()
-    this.#o.moved(false)
+    this.#holder.moved(false)
   }
 }

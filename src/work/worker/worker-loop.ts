@@ -17,7 +17,7 @@ import { dependentsResults } from '../run/dependents-results.js'
 import { Overruns } from '../run/overruns.js'
 import { ProgressReporter } from '../run/progress.js'
 import { HandlerRunner } from '../run/run-handler.js'
-import type { RunPendingSettlement } from '../settle/pending-settlement.js'
+import { RunPendingSettlement } from '../settle/pending-settlement.js'
 import { UnwrittenOutcomes } from '../settle/unwritten-outcomes.js'
 import { statesOf } from '../wait/states.js'
 import { type Backlog, openBacklog } from './backlog.js'
@@ -74,8 +74,6 @@ export class WorkerLoop {
   readonly #suspects: CrashSuspects
   readonly #unknownTypes: UnknownTypes | undefined
   readonly #unwritten: UnwrittenOutcomes
-  /** Outcomes on their way to the backend. */
-  readonly #settlings = new WeakMap<Delivery<ClaimedItem>, RunPendingSettlement>()
   #doers: DoerAdmission | undefined
   #skipQueueRun: Promise<unknown> | undefined
   /** Pulls now. */
@@ -95,7 +93,7 @@ export class WorkerLoop {
     this.#suspects = new CrashSuspects(context)
     this.#unwritten = new UnwrittenOutcomes(o.visibility)
     this.#router = new DeliveryRouter(context, this.#unwritten)
-    const isSettling = (delivery: Delivery<ClaimedItem>) => this.#settlings.has(delivery)
+    const isSettling = (delivery: Delivery<ClaimedItem>) => delivery.outcome !== undefined
     const endUnstarted = (delivery: Delivery<ClaimedItem>) => this.#doers?.endUnstarted(delivery)
     this.#heartbeat = new EarlyHeartbeat({ context, isSettling, endUnstarted })
     const send = (progress: ReadonlyMap<Delivery<ClaimedItem>, string>) =>
@@ -246,7 +244,7 @@ export class WorkerLoop {
     const doer = doers.of(item.envelope.type)
     return () =>
       new Promise((leave) => {
-        const free = lending.open([item], doer, leave)
+        const free = lending.openFor(item, doer, leave)
         void this.#skipQueue
           .run(item)
           .then(() => this.#overruns.placeFree(item))
@@ -307,7 +305,7 @@ export class WorkerLoop {
 
   #settling(delivery: Delivery<ClaimedItem>, settling: RunPendingSettlement): RunPendingSettlement {
     this.#context.recorder.settling(settling)
-    this.#settlings.set(delivery, settling)
+    delivery.outcome = settling
     // The outcome of a run that went on after it lost its lease does not count.
     if (delivery.state !== 'lost') this.#unwritten.add(settling)
     return settling
@@ -398,8 +396,8 @@ export class WorkerLoop {
       return (delivery: Delivery<ClaimedItem>) => {
         leave(delivery)
         this.#suspects.left(delivery)
-        const settling = this.#settlings.get(delivery)
-        if (settling !== undefined) {
+        const settling = delivery.outcome
+        if (settling instanceof RunPendingSettlement) {
           if (answer === 'lost') this.#unwritten.lost(settling, o.clock.monotonic())
           else if (answer === 'over') this.#unwritten.answered(settling)
           recorder.notSettled(settling)
