@@ -223,8 +223,10 @@ export class Engine {
     if (ran.outcome.kind === 'returned') {
       for (const { item } of ran.outcome.children) this.#context.remember(item, { status: 'pending' })
     }
-    const remember = (state: Partial<WorkState> & Pick<WorkState, 'status'>) =>
-      this.#context.remember(envelope, { runAt: ran.startedAt, ...state })
+    const { known } = this.#context
+    const remember = (state: Partial<WorkState> & Pick<WorkState, 'status'>) => {
+      if (known !== undefined) this.#context.remember(envelope, { runAt: ran.startedAt, ...state })
+    }
     switch (summary.kind) {
       case 'succeeded':
         remember({ status: 'success', endAt: at })

@@ -246,7 +246,7 @@ export class LoopRun<D, R> {
   #executed(deliveries: Deliveries<D>, outcomes: readonly R[], executed: (() => void) | undefined): void {
     for (const delivery of deliveries) delivery.moveTo('ended')
     executed?.()
-    for (const [i, delivery] of deliveries.entries()) this.#settle(delivery, outcomes[i] as R)
+    for (let i = 0; i < deliveries.length; i += 1) this.#settle(deliveries[i]!, outcomes[i] as R)
   }
 
   #notExecuted(deliveries: Deliveries<D>, error: unknown, executed: (() => void) | undefined): void {

@@ -18,7 +18,7 @@ import { AppendQueue } from '../settle/append-queue.js'
 import { contributors, fold, needsFold, textOf } from '../settle/group-value.js'
 import type { Contribution, FinishedRun, Outcome } from '../settle/outcome.js'
 import { AppendPendingSettlement, RunPendingSettlement } from '../settle/pending-settlement.js'
-import { planChildren } from '../settle/plan-children.js'
+import { type Plan, planChildren } from '../settle/plan-children.js'
 import { checkReturned, isAwaited, NotReturnedError, plainResult, type ResultNode } from '../settle/result-tree.js'
 import { type RunSettlement, settle } from '../settle/settle.js'
 import { inPlace } from '../worker/lend-place.js'
@@ -28,7 +28,16 @@ import { filledInput } from './dependents-results.js'
 import { runBatch } from './run-batch.js'
 import { RunContext, type RunServices } from './run-context.js'
 import { GateRunner } from './run-gate.js'
-import { armLimits, checkLate, DeadlineError, overBy, RunOver, RunTimeoutError, untilOver } from './run-limits.js'
+import {
+  armLimits,
+  checkLate,
+  DeadlineError,
+  hasLimits,
+  overBy,
+  RunOver,
+  RunTimeoutError,
+  untilOver,
+} from './run-limits.js'
 
 type Definition = WorkDefinition<string, never>
 
@@ -42,12 +51,35 @@ interface Begun {
 interface Run {
   readonly delivery: Delivery<ClaimedItem>
   readonly def: Definition
-  readonly begun: Begun
+  begun: Begun
   readonly startedMs: Ms
   readonly codec: JsonCodec
   readonly span: Span | undefined
   /** What the run waits for: it goes on if the run is over before. */
   handling: unknown
+}
+
+const NOT_BEGUN: Begun = Object.freeze({ input: undefined, startedAt: 0 })
+
+function over(delivery: Delivery<ClaimedItem>, disarm: (() => void) | undefined): void {
+  delivery.onAbort = undefined
+  disarm?.()
+}
+
+function overAfter<T>(
+  running: Promise<T>,
+  delivery: Delivery<ClaimedItem>,
+  disarm: (() => void) | undefined,
+): Promise<T> {
+  return running.finally(() => over(delivery, disarm))
+}
+
+const isToCome = ({ value }: ResultNode): boolean => value instanceof Promise
+
+function outcomeOf(contributions: readonly Contribution[], { children, gates }: Plan, result?: string): Outcome {
+  return result === undefined
+    ? { kind: 'returned', contributions, children, gates }
+    : { kind: 'returned', contributions, children, gates, result }
 }
 
 export interface HandlerRunnerOptions {
@@ -106,24 +138,29 @@ export class HandlerRunner {
     const isGate = item.envelope.type === DEPENDENCY_TYPE
     // Before the schema is called: that is part of the run, and may hang like any handler.
     const disarm = isGate ? undefined : armLimits(clock, delivery, startedAt)
-    const over = () => {
-      delivery.onAbort = undefined
-      disarm?.()
-    }
     let running: MaybePromise<RunPendingSettlement>
     try {
-      running = whenHere(this.#begin(delivery, def, codec, startedAt), (begun) => {
-        if (!('startedAt' in begun)) return begun
-        if (isGate) return this.#runGate(item, begun)
-        return this.#handle({ delivery, def, begun, startedMs, codec, span, handling: undefined })
-      })
+      const begun = this.#begin(delivery, def, codec, startedAt)
+      const run = { delivery, def, begun: NOT_BEGUN, startedMs, codec, span, handling: undefined }
+      running = isPromise(begun) ? this.#goLater(run, begun) : this.#go(run, begun)
     } catch (error) {
-      over()
+      over(delivery, disarm)
       throw error
     }
-    if (isPromise(running)) return running.finally(over)
-    over()
+    if (isPromise(running)) return overAfter(running, delivery, disarm)
+    over(delivery, disarm)
     return running
+  }
+
+  async #goLater(run: Run, begun: Promise<Begun | RunPendingSettlement>): Promise<RunPendingSettlement> {
+    return this.#go(run, await begun)
+  }
+
+  #go(run: Run, begun: Begun | RunPendingSettlement): MaybePromise<RunPendingSettlement> {
+    if (!('startedAt' in begun)) return begun
+    run.begun = begun
+    const { item } = run.delivery
+    return item.envelope.type === DEPENDENCY_TYPE ? this.#runGate(item, begun) : this.#handle(run)
   }
 
   async #runGate(item: ClaimedItem, { input, startedAt }: Begun): Promise<RunPendingSettlement> {
@@ -132,42 +169,57 @@ export class HandlerRunner {
   }
 
   #handle(run: Run): MaybePromise<RunPendingSettlement> {
-    const { delivery, def, begun, span } = run
-    const { item } = delivery
-    const context = new RunContext(delivery, this.#o.services)
-    const failed = (error: unknown) => this.#runFailed(run, error)
+    const context = new RunContext(run.delivery, this.#o.services)
     try {
-      const handle = this.#inPlace(delivery, () => def.run(begun.input as never, context))
-      run.handling = this.#inLog(
-        item.envelope,
-        def,
-        begun.input,
-        span === undefined ? handle : () => within(span, handle),
-      )
+      run.handling = this.#called(run, context)
       if (!isAwaited(run.handling)) {
         const ended = this.#handlerReturned(run, context, run.handling)
-        return isPromise(ended) ? ended.catch(failed) : ended
+        return isPromise(ended) ? this.#orFailed(run, ended) : ended
       }
     } catch (error) {
-      return failed(error)
+      return this.#runFailed(run, error)
     }
-    return untilOver(delivery, Promise.resolve(run.handling))
-      .then((returned) => this.#handlerReturned(run, context, returned))
-      .catch(failed)
+    return this.#whenReturned(run, context)
+  }
+
+  /** What the handler returns, called in its place. */
+  #called({ delivery, def, begun, span }: Run, context: RunContext): unknown {
+    const handle = this.#inPlace(delivery, () => def.run(begun.input as never, context))
+    return this.#inLog(
+      delivery.item.envelope,
+      def,
+      begun.input,
+      span === undefined ? handle : () => within(span, handle),
+    )
+  }
+
+  #whenReturned(run: Run, context: RunContext): Promise<RunPendingSettlement> {
+    const returned = untilOver(run.delivery, Promise.resolve(run.handling))
+    return this.#orFailed(
+      run,
+      returned.then((value) => this.#handlerReturned(run, context, value)),
+    )
+  }
+
+  #orFailed(run: Run, ended: Promise<RunPendingSettlement>): Promise<RunPendingSettlement> {
+    return ended.catch((error) => this.#runFailed(run, error))
   }
 
   #handlerReturned(run: Run, context: RunContext, returned: unknown): MaybePromise<RunPendingSettlement> {
-    const { delivery, def, begun, startedMs, codec, span } = run
+    const { delivery, def, startedMs } = run
     const { item } = delivery
-    checkLate(item, this.#context.o.clock.monotonic() - startedMs, this.#context.now())
+    if (hasLimits(item)) checkLate(item, this.#context.o.clock.monotonic() - startedMs, this.#context.now())
     const root = checkReturned(item.envelope.type, returned, context.made, this.#isStrict(def))
-    const isComplete = !this.#context.registry.hasSchemas && !context.made.some(({ value }) => value instanceof Promise)
-    const settling = () => this.#returned(tracedBy(item, span), begun.startedAt, root, codec)
-    return isComplete ? settling() : this.#whenComplete(run, context, root).then(settling)
+    const isComplete = !this.#context.registry.hasSchemas && (context.made.length === 0 || !context.made.some(isToCome))
+    return isComplete ? this.#settlingOf(run, root) : this.#whenComplete(run, context, root)
+  }
+
+  #settlingOf({ delivery, begun, codec, span }: Run, root: ResultNode): MaybePromise<RunPendingSettlement> {
+    return this.#returned(tracedBy(delivery.item, span), begun.startedAt, root, codec)
   }
 
   /** Values that come later have come, and the inputs of what it queued are checked. */
-  async #whenComplete(run: Run, context: RunContext, root: ResultNode): Promise<void> {
+  async #whenComplete(run: Run, context: RunContext, root: ResultNode): Promise<RunPendingSettlement> {
     const { registry } = this.#context
     for (const node of context.made) {
       if (!(node.value instanceof Promise)) continue
@@ -179,6 +231,7 @@ export class HandlerRunner {
       run.handling = checking
       await untilOver(run.delivery, checking)
     }
+    return this.#settlingOf(run, root)
   }
 
   #runFailed({ delivery, def, begun, handling }: Run, error: unknown): Promise<RunPendingSettlement> {
@@ -354,18 +407,28 @@ export class HandlerRunner {
     const { envelope } = item
     const groupCodec = this.#context.o.codec
     const nodes = contributors(root)
-    const { children, gates } = planChildren(this.#context.rules, root, item, this.#context.now())
+    const plan = planChildren(this.#context.rules, root, item, () => this.#context.now())
     const value = root.kind === 'result' ? root.value : undefined
     const result = value === undefined ? undefined : textOf(codec, value, `The result of work "${envelope.type}"`)
-    const ranWith = (contributions: readonly Contribution[]): FinishedRun => {
-      const outcome = { kind: 'returned', contributions, children, gates } as const
-      return this.#ran(item, startedAt, result === undefined ? outcome : { ...outcome, result })
-    }
-    if (!needsFold(nodes)) return this.#settling(ranWith(fold(nodes, groupCodec, undefined)), value)
-    const folded = (now: GroupValue | undefined) => ranWith(fold(nodes, groupCodec, now))
+    if (needsFold(nodes)) return this.#appending(item, startedAt, nodes, { plan, result, value })
+    return this.#settling(
+      this.#ran(item, startedAt, outcomeOf(fold(nodes, groupCodec, undefined), plan, result)),
+      value,
+    )
+  }
+
+  /** A contribution that depends on the value so far, which may have to be read first. */
+  #appending(
+    item: ClaimedItem,
+    startedAt: At,
+    nodes: readonly ResultNode[],
+    { plan, result, value }: { readonly plan: Plan; readonly result: string | undefined; readonly value: unknown },
+  ): MaybePromise<RunPendingSettlement> {
+    const folded = (now: GroupValue | undefined) =>
+      this.#ran(item, startedAt, outcomeOf(fold(nodes, this.#context.o.codec, now), plan, result))
     const settling = (now: GroupValue | undefined) =>
       new AppendPendingSettlement(folded, this.#settle, value, this.#appends, now)
-    const known = this.#appends.value(envelope.groupId)
+    const known = this.#appends.value(item.envelope.groupId)
     return known instanceof Promise ? known.then(settling) : settling(known)
   }
 

@@ -40,6 +40,7 @@ export class RunOver {
 /** Fires the signal when the run has used up its time or its deadline comes. Most items have neither, and no timer. */
 export function armLimits(clock: Clock, delivery: Delivery<ClaimedItem>, now: At): (() => void) | undefined {
   const { deadline, runTimeout } = delivery.item.envelope
+  if (deadline === undefined && runTimeout === undefined) return undefined
   const disarms: (() => void)[] = []
   // When both fall together, the timeout comes first: the retry policy counts it.
   if (runTimeout !== undefined) {
@@ -48,7 +49,6 @@ export function armLimits(clock: Clock, delivery: Delivery<ClaimedItem>, now: At
   if (deadline !== undefined) {
     disarms.push(clock.after(Math.max(0, deadline - now), () => delivery.abort(new DeadlineError(deadline))))
   }
-  if (disarms.length === 0) return undefined
   return () => {
     for (const disarm of disarms) disarm()
   }
@@ -80,6 +80,10 @@ export function overBy({ envelope }: ClaimedItem, reason: unknown, hasBegun = tr
   if (reason instanceof DeadlineError && (!hasBegun || envelope.strictDeadline === true)) return new RunOver(reason)
   return undefined
 }
+
+/** Whether there is anything for `checkLate` to check. */
+export const hasLimits = ({ envelope }: ClaimedItem): boolean =>
+  envelope.runTimeout !== undefined || envelope.strictDeadline === true
 
 /** Checks the limits once more: a handler that blocked the event loop has ended before any timer could fire. */
 export function checkLate({ envelope }: ClaimedItem, tookMs: Ms, now: At): void {

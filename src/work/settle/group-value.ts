@@ -4,9 +4,12 @@ import type { GroupValue } from '../../ports/settlement.js'
 import type { Contribution } from './outcome.js'
 import { isNode, type ResultNode } from './result-tree.js'
 
+const NONE: readonly never[] = []
+
 /** The result nodes of a tree, in order: each contributes to the group's value. */
 export function contributors(root: ResultNode): readonly ResultNode[] {
   if (root.kind === 'result') return [root]
+  if (root.items.length === 0) return NONE
   const found: ResultNode[] = []
   const walk = (node: ResultNode): void => {
     if (node.kind === 'result') found.push(node)
@@ -30,7 +33,7 @@ export function fold(
   codec: JsonCodec,
   now: GroupValue | undefined,
 ): readonly Contribution[] {
-  if (nodes.length === 0) return []
+  if (nodes.length === 0) return NONE
   let value = now?.value
   let isFinal = now?.final ?? false
   let hasChanged = false

@@ -29,8 +29,9 @@ export interface Plan {
 const NOTHING: Plan = Object.freeze({ children: Object.freeze([]), gates: Object.freeze([]) })
 
 /** Turns the tree that a handler returned into children with fixed ids, so that applying it twice makes them once. */
-export function planChildren(rules: ItemRules, root: ResultNode, parent: ClaimedItem, now: At): Plan {
+export function planChildren(rules: ItemRules, root: ResultNode, parent: ClaimedItem, time: () => At): Plan {
   if (root.items.length === 0 && root.links.length === 0) return NOTHING
+  const now = time()
   if (isFlat(root) && parent.envelope.trees === undefined) return planFlat(rules, root, parent, now)
   const planner = new TreePlanner(rules, parent.envelope, originOf(parent), now)
   planner.add(root, {

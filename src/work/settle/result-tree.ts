@@ -75,6 +75,10 @@ export class ResultNode {
   }
 }
 
+/** What a handler comes to that returns nothing. */
+const NO_RESULT = new ResultNode('void')
+Object.freeze(NO_RESULT)
+
 /** Whether a handler returned an instruction. By its brand, which two copies of the package share. */
 export function isNode(value: unknown): value is ResultNode {
   return isBranded(value, NODE)
@@ -137,7 +141,7 @@ export function checkReturned(
 
 /** A plain value is the item's result, as if `ctx.result` had made it; nothing at all is none. */
 export function plainResult(type: string, returned: unknown): ResultNode {
-  if (returned === undefined) return new ResultNode('void')
+  if (returned === undefined) return NO_RESULT
   const what = unstorable(returned)
   if (what !== undefined) throw new NotAResultError(type, what.returned, what.instead)
   return new ResultNode('result', returned)

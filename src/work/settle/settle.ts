@@ -96,23 +96,27 @@ function returned(
   keep: Retention,
 ): RunSettlement {
   const { id, groupId } = ran.item.envelope
-  const { result, children } = outcome
+  const { result, children, gates, contributions } = outcome
+  const summary: OutcomeSummary = result === undefined ? { kind: 'succeeded' } : { kind: 'succeeded', result }
+  const keepMs = keep.completedMs
+  const complete: Effect =
+    result === undefined
+      ? { do: 'complete', id, ending: 'completed', keepMs }
+      : { do: 'complete', id, ending: 'completed', keepMs, result }
+  const end = endEffects(ran.item.envelope, true, children.length > 0, gates)
+  // Most runs queue nothing and give their group no value.
+  if (children.length + gates.length + contributions.length === 0 && end.length === 1)
+    return settled(ran, [recordAttempt(ran), complete, end[0]!], summary)
   const effects: Effect[] = [recordAttempt(ran)]
   // Children join before their parent leaves: the group's count reaches 0 only once.
   if (children.length > 0) {
     effects.push({ do: 'joinGroup', groupId, count: children.length })
     for (const child of children) effects.push({ do: 'enqueue', ...child })
   }
-  effects.push(...outcome.gates)
-  for (const contribution of outcome.contributions) effects.push({ do: 'setGroupValue', groupId, ...contribution })
-  const keepMs = keep.completedMs
-  effects.push(
-    result === undefined
-      ? { do: 'complete', id, ending: 'completed', keepMs }
-      : { do: 'complete', id, ending: 'completed', keepMs, result },
-  )
-  effects.push(...endEffects(ran.item.envelope, true, children.length > 0, outcome.gates))
-  return settled(ran, effects, result === undefined ? { kind: 'succeeded' } : { kind: 'succeeded', result })
+  effects.push(...gates)
+  for (const contribution of contributions) effects.push({ do: 'setGroupValue', groupId, ...contribution })
+  effects.push(complete, ...end)
+  return settled(ran, effects, summary)
 }
 
 function threw(ran: FinishedRun, failure: Threw, keep: Retention, now: At, random: Random): RunSettlement {

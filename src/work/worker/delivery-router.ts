@@ -65,7 +65,8 @@ export class DeliveryRouter {
     const { registry, ledger } = this.#context
     const isKnown = registry.find(item.envelope.type) !== undefined
     const known = isKnown ? 'known' : ledger.atomic ? 'not asked for' : 'unknown'
-    // Our own time may be a little behind that by which the backend found the item expired.
-    return route(item, known, Math.max(this.#context.now(), this.#claimedAt))
+    // Our own time may be a little behind that by which the backend found the item expired. Most have no deadline to compare it with.
+    const now = item.envelope.deadline === undefined ? this.#claimedAt : Math.max(this.#context.now(), this.#claimedAt)
+    return route(item, known, now)
   }
 }
