@@ -1,8 +1,7 @@
-import { newToken } from '../../core/ids.js'
 import { isWellFormed, toWellFormed } from '../../core/text/well-formed.js'
 import type { Ledger } from '../../ports/ledger.js'
 import { isOnlyLogged } from '../shared/is-only-logged.js'
-import { claimReplyFrom, claimWords, MAX_LEASES } from './claim.js'
+import { Claims, MAX_LEASES } from './claim.js'
 import { commitBatch } from './commit.js'
 import type { RedisContext } from './context.js'
 import { inspectOn } from './inspect.js'
@@ -17,6 +16,7 @@ import { msWord } from './time.js'
 export function redisLedger(context: RedisContext, notifier: Notifier): Ledger {
   const opened = modeGuard(context, 'native')
   const swept = new Swept(context)
+  const claims = new Claims(context, swept)
   return {
     atomic: true,
     limits: Object.freeze({ maxItemBytes: context.maxItemBytes, maxDelayMs: Number.POSITIVE_INFINITY }),
@@ -24,11 +24,7 @@ export function redisLedger(context: RedisContext, notifier: Notifier): Ledger {
       // A claim from no queue only asks for the time.
       if (ask.queues.length > 0) await opened()
       for (const { queue } of ask.queues) notifier.serves(queue)
-      const token = newToken()
-      const reply = claimReplyFrom(await context.run('claim', claimWords(ask, token)), token, Math.ceil(ask.leaseMs))
-      swept.removed(reply.removed, reply.hasExpired)
-      const removed = swept.take()
-      return removed === 0 ? reply.claimed : { ...reply.claimed, removed }
+      return claims.claim(ask)
     },
     async extend(held, leaseMs, me) {
       await opened()

@@ -5,6 +5,7 @@ import { type Script, scriptFrom } from '../../drivers/redis/index.js'
 const FILES = Object.freeze({
   claim: ['head', 'notify', 'records', 'groups', 'gates', 'retention', 'messages', 'dead-letters', 'claim'],
   commit: ['head', 'notify', 'records', 'groups', 'gates', 'retention', 'commit'],
+  'light-claim': ['head', 'light-claim'],
   'light-enqueue': ['head', 'light-enqueue'],
   'light-complete': ['head', 'light-complete'],
   lease: ['head', 'notify', 'records', 'groups', 'lease'],

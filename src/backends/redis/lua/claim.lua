@@ -251,37 +251,6 @@ local function pause_of(queue, kind)
   return paused('queue:' .. queue) and 'queue:' .. queue or paused('type:' .. kind) and 'type:' .. kind or nil
 end
 
--- Where items of one type and priority wait and those that come first are light, nothing has to be compared. Returns how many more are wanted.
-local function serve_alone(queue, kinds, wanted)
-  local only
-  for _, kind in ipairs(kinds) do
-    if call('EXISTS', PRIORITIES .. queue_type_of(queue, kind)) == 1 then
-      if only then return wanted end
-      only = kind
-    end
-  end
-  if not only or pause_of(queue, only) then return wanted end
-  local queue_type, room = queue_type_of(queue, only), rooms and rooms[only] or { left = wanted }
-  local names = call('ZRANGE', PRIORITIES .. queue_type, 0, 1)
-  if #names > 1 then return wanted end
-  if room.left <= 0 then
-    more = 1
-    return 0
-  end
-  local key = READY .. names[1] .. ':' .. queue_type
-  local members, ids = call('ZRANGE', key, 0, math.min(wanted, room.left) - 1), {}
-  for i = 1, #members do ids[i] = string.sub(members[i], 13) end
-  local texts = many(ITEMS, ids)
-  for i = 1, #ids do
-    if not texts[i] or string.byte(texts[i]) ~= LIGHT then return wanted end
-  end
-  for i = 1, #ids do hand_out_light(queue, queue_type, ids[i], texts[i]) end
-  if #ids > 0 then call('ZREMRANGEBYRANK', key, 0, #ids - 1) end
-  room.left = room.left - #ids
-  if call('EXISTS', key) == 1 then more = 1 else call('ZREM', PRIORITIES .. queue_type, names[1]) end
-  return 0
-end
-
 local function lanes_of(queue, kinds, wanted)
   local lanes = {}
   -- With many types, few items of each are needed.
@@ -366,10 +335,7 @@ end
 
 -- Leases up to `wanted` items of a queue. Paused items are held on the way, and take no room.
 function serve(queue, wanted)
-  local kinds = kinds_of(queue)
-  wanted = serve_alone(queue, kinds, wanted)
-  if wanted <= 0 then return end
-  local lanes, passed, heap = lanes_of(queue, kinds, wanted), 0, {}
+  local lanes, passed, heap = lanes_of(queue, kinds_of(queue), wanted), 0, {}
   for i, one in ipairs(lanes) do heap[i] = one end
   for i = math.floor(#heap / 2), 1, -1 do sink(heap, i) end
   local lane
