@@ -7,7 +7,7 @@ import { keepsUtf8, refusalOf } from '../shared/refusal.js'
 import { keepMsOf } from '../shared/sort-effects.js'
 import type { RedisContext } from './context.js'
 import { completeLight, enqueueLight } from './light-commit.js'
-import { type LightEnd, lightEnd, lightEnqueue } from './light-items.js'
+import { type LightEnd, type LightEnqueue, lightEnd, lightEnqueue } from './light-items.js'
 import type { Cell } from './read.js'
 import type { Swept } from './retention.js'
 import { attemptText, bodyTexts } from './stored-texts.js'
@@ -34,41 +34,39 @@ export async function commitBatch(
   batch: readonly Settlement[],
 ): Promise<readonly CommitResult[]> {
   const results: CommitResult[] = new Array(batch.length)
-  const ends: Numbered<LightEnd>[] = []
+  const ends: LightEnd[] = []
   const turns = new Turns()
   for (let i = 0; i < batch.length; i += 1) {
     const settlement = batch[i]!
     // One that is malformed must not fail the others.
     try {
-      // bodyText writes any input, as JSON where it has to: only the other texts are checked.
-      const refusal = refusalOf(settlement, context.maxItemBytes, keepsUtf8)
-      const end = refusal === undefined ? lightEnd(settlement) : undefined
+      // bodyText writes any input, as JSON where it has to: only the other texts are checked. Of an end that wrote no text there is
+      // nothing to check: the rest of it came from the server.
+      const end = lightEnd(settlement, i)
+      const refusal = end?.isChecked === true ? undefined : refusalOf(settlement, context.maxItemBytes, keepsUtf8)
       if (refusal !== undefined) results[i] = refusal
-      else if (end !== undefined) ends.push({ i, what: end })
-      else turns.add(i, lightEnqueue(settlement))
+      else if (end !== undefined) ends.push(end)
+      else turns.add(i, lightEnqueue(settlement, i))
     } catch (error) {
       results[i] = { kind: 'failed', error }
     }
   }
-  const left = await inPieces(ends, (some) => completeLight(context, some), results, closedBy)
-  for (const { i, light } of turns.all()) {
-    const rest =
-      light === undefined ? i : await inPieces(light, (some) => enqueueLight(context, some), results, notClosed)
-    await commitWhole(context, swept, batch, rest, results)
+  const left = await inPieces(ends, (some) => completeLight(context, some))
+  for (const { i, lease } of ends) results[i] = { kind: 'applied', closed: [{ groupId: lease.id }] }
+  for (const { others, light } of turns.all()) {
+    for (const { i } of light) results[i] = { kind: 'applied', closed: [] }
+    const known = light.length === 0 ? [] : await inPieces(light, (some) => enqueueLight(context, some))
+    await commitWhole(context, swept, batch, known.concat(others), results)
   }
   await commitWhole(context, swept, batch, left, results)
   return results
 }
 
-interface Numbered<T> {
-  readonly i: number
-  readonly what: T
-}
-
 /** Neighbours in a batch that are sent together: light enqueues, or others. */
 interface Turn {
-  readonly i: number[]
-  readonly light?: Numbered<EffectOf<'enqueue'>>[]
+  readonly light: LightEnqueue[]
+  /** Places in the batch. */
+  readonly others: number[]
 }
 
 class Turns {
@@ -76,46 +74,37 @@ class Turns {
   /** A script of light items knows each id once. */
   readonly #ids = new Set<string>()
 
-  add(i: number, enqueue: EffectOf<'enqueue'> | undefined): void {
-    const last = this.#turns.at(-1)
-    if (enqueue === undefined || this.#ids.has(enqueue.item.id)) {
-      if (last !== undefined && last.light === undefined) last.i.push(i)
-      else this.#turns.push({ i: [i] })
+  add(i: number, one: LightEnqueue | undefined): void {
+    const isLight = one !== undefined && !this.#ids.has(one.enqueue.item.id)
+    let last = this.#turns.at(-1)
+    if (last === undefined || last.light.length > 0 !== isLight) {
+      last = { light: [], others: [] }
+      this.#turns.push(last)
+    }
+    if (!isLight) {
+      last.others.push(i)
       return
     }
-    this.#ids.add(enqueue.item.id)
-    const one = { i, what: enqueue }
-    if (last?.light === undefined) this.#turns.push({ i: [i], light: [one] })
-    else {
-      last.i.push(i)
-      last.light.push(one)
-    }
+    this.#ids.add(one.enqueue.item.id)
+    last.light.push(one)
   }
 
   all(): readonly Turn[] {
-    return this.#turns.length <= MAX_TURNS ? this.#turns : [{ i: this.#turns.flatMap(({ i }) => i) }]
+    if (this.#turns.length <= MAX_TURNS) return this.#turns
+    const others = this.#turns.flatMap((turn) => turn.others.concat(turn.light.map(({ i }) => i)))
+    return [{ light: [], others }]
   }
 }
 
-const notClosed = (): CommitResult => ({ kind: 'applied', closed: [] })
-const closedBy = ({ lease }: LightEnd): CommitResult => ({ kind: 'applied', closed: [{ groupId: lease.id }] })
-
 /** Sends light items. Returns the places in the batch of those that were not applied. */
 async function inPieces<T>(
-  all: readonly Numbered<T>[],
+  all: readonly T[],
   send: (some: readonly T[]) => Promise<readonly number[]>,
-  results: CommitResult[],
-  applied: (what: T) => CommitResult,
 ): Promise<readonly number[]> {
+  if (all.length === 0) return []
+  if (all.length <= MAX_LIGHT) return send(all)
   const left: number[] = []
-  for (let from = 0; from < all.length; from += MAX_LIGHT) {
-    const some = all.slice(from, from + MAX_LIGHT)
-    const refused = new Set(await send(some.map(({ what }) => what)))
-    some.forEach(({ i, what }, at) => {
-      if (refused.has(at)) left.push(i)
-      else results[i] = applied(what)
-    })
-  }
+  for (let from = 0; from < all.length; from += MAX_LIGHT) left.push(...(await send(all.slice(from, from + MAX_LIGHT))))
   return left
 }
 

@@ -1,80 +1,84 @@
-import type { EffectOf } from '../../ports/settlement.js'
+import type { Ms } from '../../core/time/time.js'
 import type { RedisContext } from './context.js'
-import { endText, type LightEnd, lightText, longInput } from './light-items.js'
-import { attemptText } from './stored-texts.js'
+import { joined, type LightEnd, type LightEnqueue, type LightLease } from './light-items.js'
 import { msWord } from './time.js'
 
 type Words = (string | number)[]
 
-/** Enqueues light items, in order. Replies which of them were not, because something of their name is known: others have to look at it. */
+/** Items of one queue, type and priority: the first, and the numbers of all, from 1. */
+interface Lane {
+  readonly first: LightEnqueue
+  readonly numbers: number[]
+}
+
+/** Enqueues light items, in order. Replies the places of those that were not, because something of their name is known. */
 export async function enqueueLight(
   context: RedisContext,
-  enqueues: readonly EffectOf<'enqueue'>[],
+  enqueues: readonly LightEnqueue[],
 ): Promise<readonly number[]> {
-  const ids: Words = []
-  const texts: Words = []
+  const ids: string[] = []
+  const texts: string[] = []
   const long: Words = []
-  const lanes = new Map<string, { readonly first: EffectOf<'enqueue'>; readonly numbers: number[] }>()
-  let lane: { readonly first: EffectOf<'enqueue'>; readonly numbers: number[] } | undefined
-  for (const enqueue of enqueues) {
-    const { item, queue } = enqueue
+  const lanes = new Map<string, Lane>()
+  let lane: Lane | undefined
+  for (const one of enqueues) {
+    const { item, queue } = one.enqueue
     ids.push(item.id)
-    texts.push(lightText(enqueue))
-    const input = longInput(enqueue)
-    if (input !== undefined) long.push(item.id, input)
-    const was = lane?.first
-    if (
-      was === undefined ||
-      was.queue !== queue ||
-      was.item.type !== item.type ||
-      was.item.priority !== item.priority
-    ) {
+    texts.push(one.text)
+    if (one.longInput !== undefined) long.push(item.id, one.longInput)
+    if (lane === undefined || !isOfLane(lane, one)) {
       const name = JSON.stringify([queue, item.type, item.priority])
-      lane = lanes.get(name) ?? { first: enqueue, numbers: [] }
+      lane = lanes.get(name) ?? { first: one, numbers: [] }
       lanes.set(name, lane)
     }
-    lane!.numbers.push(ids.length)
+    lane.numbers.push(ids.length)
   }
-  const words = [ids.length as string | number].concat(ids, texts, long.length / 2, long)
+  const words: Words = [joined(ids), joined(texts), long.length / 2, ...long]
   const woken = new Set<string>()
   for (const { first, numbers } of lanes.values()) {
-    const { item, queue } = first
+    const { item, queue } = first.enqueue
     words.push(queue, item.type, item.priority + 0, lanes.size === 1 ? '' : numbers.join(' '))
     words.push(woken.has(queue) ? '' : JSON.stringify([[queue, 0]]))
     woken.add(queue)
   }
-  return numbersFrom(await context.run('light-enqueue', words))
+  return placesFrom(await context.run('light-enqueue', words), enqueues)
 }
 
-/** Completes light items. Replies which of them were not: each of those is no light item any more, or its lease is not held. */
+function isOfLane({ first: { enqueue: first } }: Lane, { enqueue: { item, queue } }: LightEnqueue): boolean {
+  return first.queue === queue && first.item.type === item.type && first.item.priority === item.priority
+}
+
+/** What ends together: one claim, kept for one duration. */
+interface Ending {
+  readonly lease: LightLease
+  readonly keepMs: Ms
+  readonly ends: LightEnd[]
+}
+
+/** Completes light items. Replies the places of those that were not: each is no light item any more, or its lease is not held. */
 export async function completeLight(context: RedisContext, ends: readonly LightEnd[]): Promise<readonly number[]> {
-  const claims = new Map<string, number[]>()
-  ends.forEach(({ lease, complete }, i) => {
-    const name = `${lease.token} ${complete.keepMs}`
-    const known = claims.get(name)
-    if (known === undefined) claims.set(name, [i])
-    else known.push(i)
-  })
-  let words: Words = []
-  const order: number[] = []
-  for (const members of claims.values()) {
-    const { lease, complete } = ends[members[0]!]!
-    const { no, key, queue, type } = lease.claim
-    const ids: Words = []
-    const places: Words = []
-    const texts: Words = []
-    for (const i of members) {
-      const end = ends[i]!
-      order.push(i)
-      ids.push(end.lease.id)
-      places.push(end.lease.place)
-      const line = end.was === undefined ? '' : attemptText(end.was)
-      texts.push(endText(end.complete.ending, line, end.complete.result))
+  const endings = new Map<string, Ending>()
+  let ending: Ending | undefined
+  for (const end of ends) {
+    const { lease, keepMs } = end
+    if (ending === undefined || ending.lease.claim !== lease.claim || ending.keepMs !== keepMs) {
+      const name = `${lease.claim.no} ${lease.claim.key} ${keepMs}`
+      ending = endings.get(name) ?? { lease, keepMs, ends: [] }
+      endings.set(name, ending)
     }
-    words = words.concat([no, key, queue, type, msWord(complete.keepMs), ids.length], ids, places, texts)
+    ending.ends.push(end)
   }
-  return numbersFrom(await context.run('light-complete', words)).map((i) => order[i]!)
+  const words: Words = []
+  const sent: LightEnd[] = []
+  for (const { lease, keepMs, ends } of endings.values()) {
+    const { no, key, queue, type } = lease.claim
+    const ids = joined(ends.map((end) => end.lease.id))
+    words.push(no, key, queue, type, msWord(keepMs), ids, joined(ends.map(({ text }) => text)))
+    for (const end of ends) sent.push(end)
+  }
+  return placesFrom(await context.run('light-complete', words), sent)
 }
 
 /** Lua counts from 1; an empty list leaves the server as one. */
-const numbersFrom = (reply: unknown): readonly number[] => (reply as readonly number[]).map((number) => number - 1)
+const placesFrom = (reply: unknown, sent: readonly { readonly i: number }[]): readonly number[] =>
+  (reply as readonly number[]).map((number) => sent[number - 1]!.i)

@@ -1,14 +1,17 @@
-import type { At } from '../../core/time/time.js'
+import type { At, Ms } from '../../core/time/time.js'
 import type { ClaimedItem, Envelope, Lease } from '../../ports/item.js'
 import type { EffectOf, Settlement } from '../../ports/settlement.js'
-import { bodyText, inputFrom } from './stored-texts.js'
+import { attemptText, bodyText, inputFrom } from './stored-texts.js'
 
 /** Between the fields of a text of records.lua. */
 const SEPARATOR = '\x1e'
+/**
+ * Behind each text of a list that is sent as one word: that is written several times as fast as a word for each. Replies are not joined: a
+ * part of a text keeps all of it in memory, for as long as one item of a claim runs.
+ */
+const END_OF_TEXT = '\x1d'
 /** Where the server's own fields end: 'h', the arrival and the due time. */
-const AFTER_ARRIVAL = 13
 const AFTER_DUE = 26
-const PLACES = 2_048
 /** Priorities beyond this are not written as plain digits. */
 const MAX_PRIORITY = 1e9
 
@@ -28,48 +31,56 @@ export class LightLease implements Lease {
   readonly fence: number
   readonly until: At
   readonly claim: LightClaim
-  /** Its place among what ends in the same millisecond. */
-  readonly place: number
 
-  constructor(id: string, token: string, fence: number, until: At, claim: LightClaim, place: number) {
+  constructor(id: string, token: string, fence: number, until: At, claim: LightClaim) {
     this.id = id
     this.queue = claim.queue
     this.token = token
     this.fence = fence
     this.until = until
     this.claim = claim
-    this.place = place
   }
 }
 
-/** An item that is enqueued alone in its group and has nothing beside it: what is to be enqueued, or undefined for all others. */
-export function lightEnqueue({ guard, effects }: Settlement): EffectOf<'enqueue'> | undefined {
+/** Texts as one word. */
+export function joined(texts: readonly string[]): string {
+  return `${texts.join(END_OF_TEXT)}${END_OF_TEXT}`
+}
+
+/** An enqueue of a light item, at a place in its batch. */
+export interface LightEnqueue {
+  readonly i: number
+  readonly enqueue: EffectOf<'enqueue'>
+  /** Without what the server puts before it. */
+  readonly text: string
+  /** Its input, if it is kept apart. */
+  readonly longInput: string | undefined
+}
+
+/** An input of more characters is kept apart from its text, so that a list does not load it. */
+const LONG_INPUT = 1_000
+
+/** An item that is enqueued alone in its group and has nothing beside it; undefined for all others. */
+export function lightEnqueue({ guard, effects }: Settlement, i: number): LightEnqueue | undefined {
   if (guard.by !== 'absent' || effects.length !== 2) return undefined
   const [join, enqueue] = effects
   if (join?.do !== 'joinGroup' || join.count !== 1 || join.groupId !== guard.id || enqueue?.do !== 'enqueue')
     return undefined
   const { item, queue, delayMs, hold, leasedTo } = enqueue
   const isAlone = item.id === guard.id && item.groupId === guard.id && hold === undefined && leasedTo === undefined
-  if (!isAlone || delayMs !== 0 || item.attempt !== 1 || typeof item.input !== 'string') return undefined
-  if (item.deadline !== undefined || item.tags !== undefined || item.waiter !== undefined) return undefined
-  if (!Number.isSafeInteger(item.queueAt) || !Number.isSafeInteger(item.startAt)) return undefined
-  if (!Number.isSafeInteger(item.priority) || Math.abs(item.priority) > MAX_PRIORITY) return undefined
-  return item.type.includes(SEPARATOR) || queue.includes(SEPARATOR) ? undefined : enqueue
-}
-
-/** An input of more characters is kept apart from its text, so that a list does not load it. */
-const LONG_INPUT = 1_000
-
-/** The input of a light item, if it is kept apart. */
-export function longInput({ item: { input } }: EffectOf<'enqueue'>): string | undefined {
-  return input.length > LONG_INPUT ? bodyText(input) : undefined
-}
-
-/** The text of a light item, without what the server puts before it. */
-export function lightText({ item, queue }: EffectOf<'enqueue'>): string {
-  const { id: _id, groupId: _group, attempt: _attempt, type, input, queueAt, startAt, priority, ...rest } = item
-  const head = `${queue}${SEPARATOR}${type}${SEPARATOR}${priority + 0}${SEPARATOR}${queueAt}${SEPARATOR}${startAt}${SEPARATOR}`
-  return `${head}${restText(rest)}${SEPARATOR}${input.length > LONG_INPUT ? '' : bodyText(input)}`
+  if (!isAlone || delayMs !== 0 || typeof item.input !== 'string') return undefined
+  const { id, groupId: _, type, input, queueAt, startAt, attempt, priority, ...rest } = item
+  if (attempt !== 1 || rest.deadline !== undefined || rest.tags !== undefined || rest.waiter !== undefined)
+    return undefined
+  if (!Number.isSafeInteger(queueAt) || !Number.isSafeInteger(startAt)) return undefined
+  if (!Number.isSafeInteger(priority) || Math.abs(priority) > MAX_PRIORITY) return undefined
+  const longInput = input.length > LONG_INPUT ? bodyText(input) : undefined
+  const head = `${queue}${SEPARATOR}${type}${SEPARATOR}`
+  const body = longInput === undefined ? bodyText(input) : ''
+  if (queue.includes(SEPARATOR) || type.includes(SEPARATOR)) return undefined
+  if (id.includes(END_OF_TEXT) || head.includes(END_OF_TEXT) || body.includes(END_OF_TEXT)) return undefined
+  const times = `${priority + 0}${SEPARATOR}${queueAt}${SEPARATOR}${startAt}${SEPARATOR}`
+  return { i, enqueue, text: `${head}${times}${restText(rest)}${SEPARATOR}${body}`, longInput }
 }
 
 const restTexts = new WeakMap<object, string>()
@@ -107,7 +118,7 @@ function deepFrozen<T extends object>(value: T): T {
   return Object.freeze(value)
 }
 
-/** Light items of a reply of claim.lua. */
+/** Light items of a row of claim.lua, or of a reply of light-claim.lua. */
 export function lightItems(row: readonly unknown[], key: string, until: At): ClaimedItem[] {
   const [, queue, no, ids, texts] = row as [number, string, string, readonly string[], readonly string[]]
   const typeAt = texts[0]!.indexOf(SEPARATOR, AFTER_DUE) + 1
@@ -134,9 +145,8 @@ export function lightItems(row: readonly unknown[], key: string, until: At): Cla
       attempt: 1,
       priority: Number(text.slice(priorityAt, queueAt - 1)),
     }
-    const place = Number(text.slice(1, AFTER_ARRIVAL)) % PLACES
     return {
-      lease: new LightLease(id, token, fence, until, claim, place),
+      lease: new LightLease(id, token, fence, until, claim),
       envelope,
       lapses: 0,
       crashes: 0,
@@ -145,15 +155,19 @@ export function lightItems(row: readonly unknown[], key: string, until: At): Cla
   })
 }
 
-/** The end of a light item, as its settlement says it. */
+/** The end of a light item, at a place in its batch. */
 export interface LightEnd {
+  readonly i: number
   readonly lease: LightLease
-  readonly was: EffectOf<'recordAttempt'>['was'] | undefined
-  readonly complete: EffectOf<'complete'>
+  readonly keepMs: Ms
+  /** Its fields from the ending on. */
+  readonly text: string
+  /** It has no text that could be refused. */
+  readonly isChecked: boolean
 }
 
 /** A settlement that completes a light item and does nothing else; undefined for all others. */
-export function lightEnd({ guard, effects }: Settlement): LightEnd | undefined {
+export function lightEnd({ guard, effects }: Settlement, i: number): LightEnd | undefined {
   if (guard.by !== 'lease' || !(guard.lease instanceof LightLease)) return undefined
   const { lease } = guard
   const record = effects[0]
@@ -166,10 +180,9 @@ export function lightEnd({ guard, effects }: Settlement): LightEnd | undefined {
   if (leave?.do !== 'leaveGroup' || leave.groupId !== lease.id || leave.count !== 1) return undefined
   // A run that failed puts its item among those that failed alike.
   if (was !== undefined && (was.fingerprint !== undefined || was.class !== undefined)) return undefined
-  return { lease, was, complete }
-}
-
-/** The fields of an end, from the ending on. */
-export function endText(ending: string, line: string, result: string | undefined): string {
-  return `${ending}${SEPARATOR}${line}${SEPARATOR}${result === undefined ? '' : `=${result}`}`
+  const { ending, result, keepMs } = complete
+  if (result?.includes(END_OF_TEXT) === true) return undefined
+  const line = was === undefined ? '' : attemptText(was)
+  const text = `${ending}${SEPARATOR}${line}${SEPARATOR}${result === undefined ? '' : `=${result}`}`
+  return { i, lease, keepMs, text, isChecked: result === undefined }
 }

@@ -20,7 +20,9 @@ local function light(id, text)
   local no = redis.call('ZSCORE', prefix .. ':index:a:' .. place, id)
   if ended then
     if no then wrong[#wrong + 1] = id .. ' has ended and is active' end
-    expect(prefix .. ':index:c:' .. place, tonumber(string.sub(ended, 1, 13)) * 2048 + arrival % 2048, id)
+    local score = tonumber(redis.call('ZSCORE', prefix .. ':index:c:' .. place, id) or 'nan')
+    if math.floor(score / 2048) ~= tonumber(string.sub(ended, 1, 13)) then wrong[#wrong + 1] = id .. ' ended at another time' end
+    expect(prefix .. ':index:c:' .. place, true, id)
   elseif no then
     if not redis.call('HGET', prefix .. ':claims', no) then wrong[#wrong + 1] = id .. ' is of no claim' end
     if not redis.call('ZSCORE', prefix .. ':claim-ends:' .. queue, no) then wrong[#wrong + 1] = id .. ' never lapses' end

@@ -1,7 +1,7 @@
 -- light-complete.lua: ends light items (records.lua) whose lease is held.
 --
--- ARGV  now, and for each claim: number, key, queue, type, keep ('' forever), n, ids..., places (in the order of one instant)..., ends (from
---       the ending on)...
+-- ARGV  now, and for each claim: number, key, queue, type, keep ('' forever), ids, ends (from the ending on); of both, each
+--       with '\29' behind it
 -- REPLY the numbers of those that were not ended, from 1: nothing was changed for them
 local INDEX, ENDS, CLAIMS, COUNTS = prefix .. ':index:', prefix .. ':ends', prefix .. ':claims', prefix .. ':counts'
 local RETENTION = prefix .. ':retention'
@@ -10,20 +10,27 @@ local PLACES = 2048
 local refused, number, at = {}, 0, 2
 local base = now * PLACES
 while at < #ARGV do
-  local no, key, queue, keep, n = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 4], tonumber(ARGV[at + 5])
-  local queue_type, first, number_of_claim = #queue .. ':' .. queue .. ARGV[at + 3], at + 5, tonumber(no)
+  local no, key, queue, keep = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
+  local queue_type, number_of_claim = #queue .. ':' .. queue .. ARGV[at + 3], tonumber(no)
+  local named, n = {}, 0
+  for id in string.gmatch(ARGV[at + 5], '([^\29]*)\29') do
+    n = n + 1
+    named[n] = id
+  end
   local active, completed = INDEX .. 'a:' .. queue_type, INDEX .. 'c:' .. queue_type
   local run_at, its_key = string.match(call('HGET', CLAIMS, no) or '', '^(%d%d%d%d%d%d%d%d%d%d%d%d%d)[^\30]*\30([^\30]*)\30')
-  local held = its_key == key and call('ZMSCORE', active, unpack(ARGV, first + 1, first + n)) or {}
+  local held = its_key == key and call('ZMSCORE', active, unpack(named, 1, n)) or {}
   local head = run_at and string.format('%013d', now) .. run_at .. keep .. '\30' .. no .. '.' .. key .. '\30'
   local ids, ends, adds, count = {}, {}, {}, 0
-  for i = 1, n do
+  local i = 0
+  for text in string.gmatch(ARGV[at + 6], '([^\29]*)\29') do
+    i = i + 1
     if held[i] and tonumber(held[i]) == number_of_claim then
-      local id = ARGV[first + i]
+      local id = named[i]
       count = count + 1
       ids[count] = id
-      ends[2 * count - 1], ends[2 * count] = id, head .. ARGV[first + 2 * n + i]
-      adds[2 * count - 1], adds[2 * count] = base + tonumber(ARGV[first + n + i]), id
+      ends[2 * count - 1], ends[2 * count] = id, head .. text
+      adds[2 * count - 1], adds[2 * count] = base + (number + i) % PLACES, id
     else
       refused[#refused + 1] = number + i
     end
@@ -47,6 +54,6 @@ while at < #ARGV do
     end
   end
   number = number + n
-  at = first + 3 * n + 1
+  at = at + 7
 end
 return refused
