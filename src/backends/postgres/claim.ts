@@ -1,12 +1,11 @@
 import { newToken } from '../../core/ids.js'
-import type { At } from '../../core/time/time.js'
 import { isExpired, readEnvelope } from '../../ports/envelope.js'
 import type { ClaimedItem } from '../../ports/item.js'
 import type { ClaimReply, ClaimRequest, Room } from '../../ports/ledger.js'
 import { NOT_AN_ENVELOPE } from '../../ports/pushed-natively.js'
 import type { Settlement } from '../../ports/settlement.js'
-import { joinEnvelope } from '../shared/envelope-columns.js'
 import { expiredShare } from '../shared/expired-share.js'
+import { ClaimReader, type ClaimRow, claimFrom } from './claim-rows.js'
 import type { Committer } from './commit.js'
 import type { Connection } from './connection.js'
 import type { Names } from './names.js'
@@ -16,29 +15,12 @@ import { isUnstorable, wholeMs } from './storable.js'
 const STEP = 1_000
 const MOST = 10_000
 
-const CALL = 'select * from {schema}.claim_ready($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)'
+/** A row of the reply joins inputs: so many bytes of them at most, if each were as large as it may be. */
+const MOST_IN_ROW = 128 * 1_024 * 1_024
+
+const CALL = 'select * from {schema}.claim_ready($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)'
 const BURY = 'select {schema}.bury($1, $2, $3, $4, $5, $6)'
 const TAKE = 'select * from {schema}.take_messages($1, $2, $3)'
-
-/** The columns of `claim_ready`, in its order. */
-type ClaimRow = [
-  id: string,
-  queueType: number,
-  groupId: string | null,
-  priority: number,
-  attempt: number,
-  queueAt: number,
-  startAt: number | null,
-  input: string,
-  envelopeRest: string | null,
-  fence: number,
-  lapses: number,
-  crashes: number,
-  deliveries: number,
-  gateMet: boolean | null,
-  more: boolean | null,
-  cancelled: string | null,
-]
 
 const atMost = (max: number): number => Math.max(0, Math.min(MOST, Math.floor(max)))
 
@@ -81,11 +63,15 @@ export class Claimer {
   readonly #connection: Connection
   readonly #names: Names
   readonly #committer: Committer
+  readonly #reader: ClaimReader
+  readonly #itemsInRow: number
 
-  constructor(connection: Connection, names: Names, committer: Committer) {
+  constructor(connection: Connection, names: Names, committer: Committer, maxItemBytes: number) {
+    this.#itemsInRow = Math.max(1, Math.floor(MOST_IN_ROW / maxItemBytes))
     this.#connection = connection
     this.#names = names
     this.#committer = committer
+    this.#reader = new ClaimReader(names)
   }
 
   async claim(ask: ClaimRequest): Promise<ClaimReply> {
@@ -139,43 +125,24 @@ export class Claimer {
         types,
         inRoom,
         sizes,
+        this.#itemsInRow,
       ]),
     )
-    const [, , , , , at, due, cutOff, , removed, , , , hasRaw, more] = rows.pop()!
-    const until = at + leaseMs
+    const { now, due, more, hasRaw, removed, cutOff } = claimFrom(rows.pop()!)
     const items: ClaimedItem[] = []
-    for (const [i, row] of rows.entries()) items.push(await this.#claimed(row, `${token}.${i + 1}`, until))
+    const lease = { token, until: now + leaseMs }
+    for (const row of rows) await this.#reader.read(row, lease, items)
     const crashed: string[] = []
-    // Numbers with commas between, where an item has its input.
-    for (const no of (cutOff as string | null)?.split(',') ?? []) {
-      crashed.push((await this.#names.nameOf(Number(no))).type)
-    }
+    for (const no of cutOff) crashed.push((await this.#names.nameOf(no)).type)
     const reply = {
       items,
-      more: more === true,
-      now: at,
-      ...(due === null ? {} : { nextDueAt: due }),
+      more,
+      now,
+      ...(due === undefined ? {} : { nextDueAt: due }),
       ...(crashed.length === 0 ? {} : { crashed }),
       ...(removed > 0 ? { removed } : {}),
     }
-    return { reply, hasRaw: hasRaw === true }
-  }
-
-  async #claimed(row: ClaimRow, token: string, until: At): Promise<ClaimedItem> {
-    const [id, queueType, groupId, priority, attempt, queueAt, startAt, input, rest, fence] = row
-    const { queue, type } = this.#names.knownName(queueType) ?? (await this.#names.nameOf(queueType))
-    const columns = { id, type, groupId: groupId ?? id, input, queueAt, startAt: startAt ?? 0, attempt, priority }
-    const cancelled = row[15]
-    const claimed = {
-      lease: { id, queue, token, fence, until },
-      envelope: joinEnvelope(columns, rest),
-      lapses: row[10],
-      crashes: row[11],
-      deliveries: row[12],
-      ...(cancelled === null ? {} : { cancelReason: cancelled }),
-    }
-    const met = row[13]
-    return met === null ? claimed : { ...claimed, gate: { met } }
+    return { reply, hasRaw }
   }
 
   /** Bodies leave the plain queue and become items in one transaction; those that are no envelopes are reported. */

@@ -1,11 +1,10 @@
 import type { Ms } from '../../core/time/time.js'
 import type { Attempt } from '../../ports/item.js'
 import type { EffectOf, Settlement } from '../../ports/settlement.js'
-import { restOfEnvelope } from '../shared/envelope-columns.js'
 import { type SortedEffects, sortEffects } from '../shared/sort-effects.js'
 import { encodeActions } from './encode-actions.js'
 import type { QueueType } from './names.js'
-import { ENVELOPE_COLUMNS, storable, wholeMs } from './storable.js'
+import { restOf, storable, wholeMs } from './storable.js'
 
 /** What becomes of an item, except what only people do. */
 type Outcome = EffectOf<'complete' | 'deadLetter' | 'retry' | 'release'>
@@ -115,7 +114,7 @@ export function encodeBatch(
       }
       // Absent fields are not sent: most items have none of these.
       if (groupId !== item.id) row['group_id'] = groupId
-      const rest = restOfEnvelope(item, ENVELOPE_COLUMNS)
+      const rest = restOf(item)
       if (rest !== null) row['envelope_rest'] = rest
       if (item.waiter !== undefined) row['waiter'] = item.waiter
       if (item.deadline !== undefined) row['deadline'] = item.deadline

@@ -21,7 +21,7 @@ const WATCH = 'select {schema}.watch_for($1, $2, $3, $4)'
 /** The native ledger: each call is one statement, and each settlement of a commit is atomic and fenced. */
 export function postgresLedger(connection: Connection, names: Names, notifier: Notifier, maxItemBytes: number): Ledger {
   const committer = new Committer(connection, names, maxItemBytes)
-  const claimer = new Claimer(connection, names, committer)
+  const claimer = new Claimer(connection, names, committer, maxItemBytes)
   return {
     atomic: true,
     limits: Object.freeze({ maxItemBytes, maxDelayMs: Number.POSITIVE_INFINITY }),

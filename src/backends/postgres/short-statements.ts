@@ -1,14 +1,13 @@
 import type { Queryable } from '../../drivers/postgres/index.js'
 import { sqlStateOf } from '../../drivers/postgres/index.js'
 import type { CommitResult } from '../../ports/settlement.js'
-import { restOfEnvelope } from '../shared/envelope-columns.js'
 import { type CommonEnd, type CommonPush, MOST_AT_ONCE, SEPARATOR } from './common.js'
 import type { Connection } from './connection.js'
 import { guardedId } from './guarded-id.js'
 import type { Locks } from './locks.js'
 import type { Names } from './names.js'
 import type { Vacuum } from './retention.js'
-import { ENVELOPE_COLUMNS, wholeMs } from './storable.js'
+import { restOf, wholeMs } from './storable.js'
 
 const END = 'select {schema}.end_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)'
 const ADD = 'select {schema}.add_items($1, $2, $3, $4, $5, $6)'
@@ -174,7 +173,7 @@ export class ShortStatements {
       delay: wholeMs(delayMs),
       queue_at: queueAt,
       start_at: startAt,
-      rest: restOfEnvelope(item, ENVELOPE_COLUMNS),
+      rest: restOf(item),
       waiter,
     }
   }
@@ -188,7 +187,7 @@ export class ShortStatements {
       item.waiter === profile.waiter &&
       wholeMs(delayMs) === profile.delay &&
       this.#names.numbers(queue, item.type)?.queueType === profile.queue_type &&
-      restOfEnvelope(item, ENVELOPE_COLUMNS) === profile.rest
+      restOf(item) === profile.rest
     )
   }
 }

@@ -1,5 +1,10 @@
 import { IN_ORDER } from './plan-settings.js'
 
+/** A text that U+001F can join with others: where it occurs in it, an escape stands for it. */
+const joinable = (text: string): string =>
+  `case when position(E'\\x1f' in ${text}) + position(E'\\x1e' in ${text}) = 0 then ${text}
+                else replace(replace(${text}, E'\\x1e', E'\\x1e0'), E'\\x1f', E'\\x1e1') end`
+
 /**
  * Where there is no room for some types, or a room may be full before its queue is. By item_typed: of each type the first that fit in,
  * of those the first that fit into their rooms, and of those the first that the queue has place for; then exactly these are
@@ -112,10 +117,12 @@ create function {schema}.claim_ready(
   p_expired int[],       -- how many expired items each queue hands out at most, where there are rooms
   p_types   text[],      -- what there is room for, and in which room (from 1); null: any type
   p_in_room int[],
-  p_rooms   int[]        -- how much room each has
+  p_rooms   int[],       -- how much room each has
+  p_row     int          -- how many items one row of the reply may have
 ) returns table (
-  id text, queue_type int, group_id text, priority float8, attempt int, queue_at float8, start_at float8,
-  input text, envelope_rest text, fence int, lapses int, crashes int, deliveries int, gate_met boolean, more boolean, cancelled text
+  now bigint, due bigint, more boolean, raw boolean, removed int, crashed text,
+  -- Of each item, joined by U+001F, and in any order: its head begins with its place. Null where there are none, or where no item has one.
+  ids text, heads text, inputs text, rests text, groups text, cancels text
 )
 language plpgsql
 ${IN_ORDER}
@@ -242,9 +249,15 @@ ${PICK_BY_ROOM}  end if;
         returning p.place, i.id, i.queue_type, i.group_id, i.priority, i.attempt, i.queue_at, i.start_at, i.input, i.envelope_rest,
                   i.fence, i.lapses, i.crashes, i.deliveries, i.gate_met, i.cancelled
       )
-      select l.id, l.queue_type, l.group_id, l.priority, l.attempt, l.queue_at, l.start_at, l.input, l.envelope_rest,
-             l.fence, l.lapses, l.crashes, l.deliveries, l.gate_met, null::boolean, l.cancelled
-        from leased l order by l.place;
+      select null::bigint, null::bigint, null::boolean, null::boolean, null::int, null::text,
+             string_agg(${joinable('l.id')}, E'\\x1f'),
+             string_agg(concat_ws(',', l.place, l.queue_type, l.priority, l.attempt, l.queue_at, l.start_at, l.fence, l.lapses, l.crashes,
+                                  l.deliveries, l.gate_met), E'\\x1f'),
+             string_agg(${joinable('l.input')}, E'\\x1f'),
+             case when count(l.envelope_rest) > 0 then string_agg(coalesce(l.envelope_rest, ''), E'\\x1f') end,
+             case when count(l.group_id) > 0 then string_agg(coalesce(${joinable('l.group_id')}, ''), E'\\x1f') end,
+             case when count(l.cancelled) > 0 then string_agg(coalesce(${joinable("'=' || l.cancelled")}, ''), E'\\x1f') end
+        from leased l group by l.place / p_row;
   end if;
 ${IS_THERE_MORE}  select min(d.due_at) into v_due from unnest(p_queues) q(no) cross join lateral (
     select l.due_at from {schema}.item l where l.queue = q.no and l.state = 1 and l.due_at > v_now
@@ -259,10 +272,10 @@ ${IS_THERE_MORE}  select min(d.due_at) into v_due from unnest(p_queues) q(no) cr
   v_removed := {schema}.sweep(v_now, case when v_found = 0 then p_step else 2 * v_found + 8 end);
   end if;
 
-  -- The last row describes the claim itself: the time, when the next item falls due, which runs were cut off, how many ended
-  -- items were removed, whether bodies wait that are no items yet, and whether there is more.
-  return query select null::text, null::int, null::text, null::float8, null::int, v_now::float8, v_due::float8,
-    array_to_string(v_crashed, ','), null::text, v_removed, null::int, null::int, null::int, v_raw, v_more, null::text;
+  -- The last row describes the claim itself: the time, when the next item falls due, whether there is more, whether bodies wait that are no
+  -- items yet, how many ended items were removed, and which runs were cut off.
+  return query select v_now, v_due, v_more, v_raw, v_removed, array_to_string(v_crashed, ','), null::text, null::text, null::text,
+    null::text, null::text, null::text;
 end {body};
 
 -- paused_queue_types: the queues and types that nothing is claimed of.
