@@ -4,6 +4,9 @@ import { peek } from './text/safe-read.js'
 /** Facts that go with an error, for logs and tools: plain data only. */
 export type Facts = Readonly<Record<string, string | number | boolean | undefined>>
 
+/** As `ErrorOptions`, which only programs for ES2022 have: ours may be compiled for less. */
+export type WithCause = { readonly cause?: unknown }
+
 /** Marks the errors of every copy of the package. */
 const BRAND = Symbol.for('millrace.error')
 
@@ -31,7 +34,7 @@ export class MillraceError extends Error {
 
   readonly code: string
   readonly facts: Facts
-  constructor(code: string, message: string, options: ErrorOptions & { readonly facts?: Facts } = {}) {
+  constructor(code: string, message: string, options: WithCause & { readonly facts?: Facts } = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
     this.name = new.target.name
     this.code = code

@@ -207,6 +207,8 @@ describe('the types of the installed package', () => {
       const module = name === 'node10' ? 'commonjs' : name
       const options = {
         module,
+        // That of an older Nest.
+        target: 'es2021',
         moduleResolution: name,
         esModuleInterop: true,
         noEmit: false,

@@ -1,4 +1,4 @@
-import { MillraceError } from '../error.js'
+import { MillraceError, type WithCause } from '../error.js'
 import { OptionRangeError } from '../options.js'
 import { errorText, truncateUtf8 } from '../text/error-text.js'
 import type { At, Ms } from '../time/time.js'
@@ -12,7 +12,7 @@ import type { At, Ms } from '../time/time.js'
  * ```
  */
 export class PoisonError extends MillraceError {
-  constructor(message = 'It can never succeed.', options: ErrorOptions = {}) {
+  constructor(message = 'It can never succeed.', options: WithCause = {}) {
     super('POISON', message, options)
   }
 }
@@ -22,7 +22,7 @@ export class NonRetryableError extends PoisonError {}
 
 /** It may succeed later. Says so explicitly where the rules would decide otherwise (an HTTP 400 that means "busy"). */
 export class RetryableError extends MillraceError {
-  constructor(message = 'It may succeed later.', options: ErrorOptions = {}) {
+  constructor(message = 'It may succeed later.', options: WithCause = {}) {
     super('RETRYABLE', message, options)
   }
 }
@@ -41,7 +41,7 @@ export class RetryAfterError extends RetryableError {
   readonly afterMs: Ms | undefined
   /** Until when to wait, when a Date was given. */
   readonly notBeforeAt: At | undefined
-  constructor(after: Ms | Date, message = 'It asked to be tried again later.', options: ErrorOptions = {}) {
+  constructor(after: Ms | Date, message = 'It asked to be tried again later.', options: WithCause = {}) {
     super(message, options)
     const ms = after instanceof Date ? after.getTime() : after
     if (typeof ms !== 'number' || !Number.isFinite(ms)) {
@@ -54,7 +54,7 @@ export class RetryAfterError extends RetryableError {
 
 /** Well formed, but wrong for the state it met: a cancel after delivery. Dead-lettered immediately, with a class that differs from poison. */
 export class InvalidForStateError extends MillraceError {
-  constructor(message = 'It does not fit the state it met.', options: ErrorOptions = {}) {
+  constructor(message = 'It does not fit the state it met.', options: WithCause = {}) {
     super('INVALID_FOR_STATE', message, options)
   }
 }
@@ -97,7 +97,7 @@ export class SchemaError extends MillraceError {
   }
 }
 
-function causedBy(cause: unknown): ErrorOptions {
+function causedBy(cause: unknown): WithCause {
   return cause === undefined ? {} : { cause }
 }
 

@@ -1,4 +1,4 @@
-import { MillraceError } from '../../core/error.js'
+import { MillraceError, type WithCause } from '../../core/error.js'
 import { errorMessage } from '../../core/text/error-text.js'
 import { isInstance, peek, peekString } from '../../core/text/safe-read.js'
 import { hidePasswords } from '../../core/text/secrets.js'
@@ -31,7 +31,7 @@ export function isPoolerError(error: unknown): boolean {
 
 /** The optional driver is not there. */
 export class PgMissingError extends MillraceError {
-  constructor(options: ErrorOptions) {
+  constructor(options: WithCause) {
     super(
       'DRIVER_MISSING',
       'The Postgres backend needs the package "pg", which cannot be loaded. Install it: npm install pg',

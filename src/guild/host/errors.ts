@@ -1,4 +1,4 @@
-import { MillraceError } from '../../core/error.js'
+import { MillraceError, type WithCause } from '../../core/error.js'
 import type { PluginFailure } from './plugin.js'
 
 /** A call needs a guild, and there is none. */
@@ -21,7 +21,7 @@ export class NoApparatusError extends MillraceError {
 
 /** `guild.json` is missing or cannot be used. */
 export class GuildConfigError extends MillraceError {
-  constructor(path: string, problem: string, options: ErrorOptions = {}) {
+  constructor(path: string, problem: string, options: WithCause = {}) {
     super('BAD_GUILD_CONFIG', `${path}: ${problem}`, { ...options, facts: { path } })
   }
 }

@@ -1,4 +1,4 @@
-import { MillraceError } from '../../core/error.js'
+import { MillraceError, type WithCause } from '../../core/error.js'
 import { OptionTypeError, optionsObject } from '../../core/options.js'
 import type { At } from '../../core/time/time.js'
 import { Headers } from '../message/headers.js'
@@ -35,7 +35,7 @@ export interface CloudEventsOptions<T> {
 
 /** A message that is no CloudEvent. */
 export class BadCloudEventError extends MillraceError {
-  constructor(what: string, options?: ErrorOptions) {
+  constructor(what: string, options?: WithCause) {
     super('BAD_CLOUD_EVENT', `Not a CloudEvent: ${what}`, options)
   }
 }

@@ -1,4 +1,4 @@
-import { MillraceError } from '../../core/error.js'
+import { MillraceError, type WithCause } from '../../core/error.js'
 import { PoisonError } from '../../core/failure/failure-errors.js'
 import type { At } from '../../core/time/time.js'
 import { Headers } from '../message/headers.js'
@@ -42,7 +42,7 @@ export interface DebeziumChange {
 
 /** A payload that is no change event. */
 export class BadChangeEventError extends MillraceError {
-  constructor(what: string, options?: ErrorOptions) {
+  constructor(what: string, options?: WithCause) {
     super('BAD_CHANGE_EVENT', `Not a Debezium change event: ${what}`, options)
   }
 }

@@ -1,8 +1,8 @@
-import { MillraceError } from '../../core/error.js'
+import { MillraceError, type WithCause } from '../../core/error.js'
 
 /** The lease ran out or was taken over: another process may be running this by now, and nothing of this run counts. */
 export class LeaseLostError extends MillraceError {
-  constructor(options?: ErrorOptions) {
+  constructor(options?: WithCause) {
     super(
       'LEASE_LOST',
       'The lease was lost while this was running: it is delivered again, and the outcome of this run does not count. ' +
@@ -28,7 +28,7 @@ export class HeartbeatTimeoutError extends MillraceError {
 export class CancelledError extends MillraceError {
   /** The reason that the canceller gave, where it is known already. */
   readonly why: string | undefined
-  constructor(options: ErrorOptions & { readonly why?: string } = {}) {
+  constructor(options: WithCause & { readonly why?: string } = {}) {
     const { why, ...rest } = options
     const because = why === undefined || why === '' ? '' : ` (${why})`
     super(
@@ -67,7 +67,7 @@ export class SettleTimeoutError extends MillraceError {
 
 /** So many settlements failed one after the other that carrying on would only run work whose outcome cannot be kept. */
 export class SettleError extends MillraceError {
-  constructor(failures: number, options?: ErrorOptions) {
+  constructor(failures: number, options?: WithCause) {
     super(
       'SETTLE_FAILED',
       `${failures} settlements in a row failed, so the run was ended; what was not settled is delivered again. ` +

@@ -1,4 +1,4 @@
-import { MillraceError } from '../../core/error.js'
+import { MillraceError, type WithCause } from '../../core/error.js'
 import type { Ms } from '../../core/time/time.js'
 import type { ClaimedItem } from '../../ports/item.js'
 import type { Delivery } from '../../source/loop/delivery.js'
@@ -15,7 +15,7 @@ class ProgressError extends MillraceError {
     code: 'TOO_LARGE' | 'ENCODE_FAILED',
     id: string,
     problem: string,
-    options: ErrorOptions & { limit?: number } = {},
+    options: WithCause & { limit?: number } = {},
   ) {
     const { limit, ...rest } = options
     super(code, `ctx.progress of ${id}: ${problem}. Report a short summary, and store the rest elsewhere.`, {

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { MillraceError } from '../../../core/error.js'
+import { MillraceError, type WithCause } from '../../../core/error.js'
 import { isWellFormed } from '../../../core/text/well-formed.js'
 import { applyOp, type Op, type Stored } from './queue-records.js'
 
@@ -31,7 +31,7 @@ const BARE_FIELDS = 3
 
 /** A queue file is damaged in the middle. What comes before the damage was read; the rest is saved in another file. */
 export class QueueFileDamagedError extends MillraceError {
-  constructor(file: string, what: string, options?: ErrorOptions) {
+  constructor(file: string, what: string, options?: WithCause) {
     super('QUEUE_FILE_DAMAGED', `${file}: ${what}`, { ...options, facts: { file } })
   }
 }
