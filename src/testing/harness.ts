@@ -69,7 +69,10 @@ export class Harness {
     this.clock = given.clock ?? new FakeClock()
     const { clock } = this
     this.hopper = isHopper(given.hopper) ? given.hopper : new Hopper({ ...given.hopper, clock })
-    this.inlet = isInlet(given.inlet) ? given.inlet : new MemInlet({ ...given.inlet, clock })
+    let ids = 0
+    // Ids that a test can name, the same in each run.
+    const nextId = () => String(++ids)
+    this.inlet = isInlet(given.inlet) ? given.inlet : new MemInlet({ nextId, ...given.inlet, clock })
     this.inlet.queue(...(given.messages ?? []))
     this.#watchdogMs = numberOption('harness.watchdogMs', given.watchdogMs, { above: 0, default: 5_000 })
   }

@@ -111,7 +111,7 @@ describe('an example, run as a program on the built package', () => {
     expect(consumed).toMatch(/o-5, attempt 1: dead-lettered \(invalidForState\)/)
     expect(consumed).toMatch(/o-6, attempt 3: dead-lettered \(retryable\): the warehouse is down/)
     expect(consumed).toMatch(/2 done, 1 dropped, 4 tries that failed, 4 dead-lettered\./)
-    expect(deadLettered).toMatch(/^ +6 +retryable +3 attempts +Error$/m)
+    expect(deadLettered).toMatch(/^ +\S+-6 +retryable +3 attempts +Error$/m)
     expect(replayed).toMatch(/o-6, attempt 1: done/)
     expect(replayed).toMatch(/3 are left for a person: (poison|invalid_for_state|, )+\.\n$/)
   })

@@ -55,6 +55,23 @@ describe('idempotency on a queue whose messages have no ids', () => {
     expect((await running).acked).toBe(1)
   })
 
+  it('takes no message of a memory inlet for one that an earlier inlet had', async () => {
+    const store = seen()
+    let runs = 0
+    for (const day of ['monday', 'tuesday']) {
+      const stream = new MemInlet({ messages: [{ value: day }] })
+      const hopper = new Hopper({ lagIntervalMs: 0, middleware: [idempotency({ store })] })
+      const running = hopper.receive(stream, { topics: [] }, () => {
+        runs += 1
+        return ack()
+      })
+      await expect.poll(() => stream.ledger.entries().length).toBe(1)
+      await hopper.close()
+      await running
+    }
+    expect(runs).toBe(2)
+  })
+
   it('is the same for a queue whose dead letters cannot be listed', () => {
     expect(() => queueDeadLetters({ ...memoryBackend().queue })).toThrow('dead letters can be listed')
   })

@@ -6,14 +6,14 @@ import type { Subscription } from '../../src/source/inlets/subscription.js'
 import { Headers } from '../../src/source/message/headers.js'
 import { vendorToken } from '../../src/source/message/message.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
-import { textOf } from './hopper/support.js'
+import { counting, textOf } from './hopper/support.js'
 
 const boom = new Error('boom')
 const never = { signal: new AbortController().signal }
 
 async function opened(options: MemInletOptions = {}) {
   const clock = new FakeClock()
-  const inlet = new MemInlet({ clock, ...options })
+  const inlet = new MemInlet({ clock, nextId: counting(), ...options })
   const sub = await inlet.subscribe()
   const settle = (...args: Parameters<Subscription['settle']> extends [infer M, infer R, unknown] ? [M, R] : never) =>
     sub.settle(...args, never)

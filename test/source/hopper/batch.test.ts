@@ -12,7 +12,7 @@ import { MemDeadLetter } from '../../../src/source/middleware/mem-dead-letter.js
 import { retry } from '../../../src/source/middleware/retry.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { Harness } from '../../../src/testing/harness.js'
-import { held, numbered, textOf } from './support.js'
+import { counting, held, numbered, textOf } from './support.js'
 
 const boom = new Error('boom')
 
@@ -50,7 +50,7 @@ describe('batches of one key', () => {
   // S50, W34
   it('start maxWaitMs after their first message, by the injected clock', async () => {
     const clock = new FakeClock()
-    const inlet = new MemInlet({ clock, messages: numbered(3) })
+    const inlet = new MemInlet({ clock, messages: numbered(3), nextId: counting() })
     const hopper = new Hopper({ clock, batch: { size: 100, maxWaitMs: 50 } })
     const calls: [number, number][] = []
     const running = hopper.runBatch(await inlet.subscribe(), (_ctx, messages) => {
@@ -76,7 +76,7 @@ describe('batches of one key', () => {
 
   it('never overlap, and wait from their first message although the last batch still runs', async () => {
     const clock = new FakeClock()
-    const inlet = new MemInlet({ clock, messages: numbered(2) })
+    const inlet = new MemInlet({ clock, messages: numbered(2), nextId: counting() })
     const hopper = new Hopper({ clock, concurrency: 4, batch: { size: 2, maxWaitMs: 50 } })
     const gate = held()
     const calls: number[] = []
@@ -200,7 +200,7 @@ describe('members of a batch that are not fit', () => {
 
   it('lose their lease one by one: the signal aborts only when every one has', async () => {
     const clock = new FakeClock()
-    const inlet = new MemInlet({ clock, messages: numbered(2) })
+    const inlet = new MemInlet({ clock, messages: numbered(2), nextId: counting() })
     const sub = await inlet.subscribe()
     const real = sub.capability('leaseExtender')!
     const lost = new Set(['1'])
@@ -276,7 +276,7 @@ describe('batches of several keys', () => {
   it('do not stall when partial ones fill the window: the oldest goes as it is', async () => {
     const clock = new FakeClock()
     const messages = Array.from({ length: 20 }, (_, i) => ({ key: `k${i}`, value: String(i) }))
-    const inlet = new MemInlet({ clock, messages })
+    const inlet = new MemInlet({ clock, messages, nextId: counting() })
     const hopper = new Hopper({ clock, concurrency: 2, maxInFlight: 4, batch: { size: 4 } })
     const seen: string[] = []
     const running = hopper.runBatch(await inlet.subscribe(), (_ctx, batch) => {
@@ -358,7 +358,7 @@ describe('middleware in batch mode', () => {
 describe('a shutdown in batch mode', () => {
   it('gives partial batches back', async () => {
     const clock = new FakeClock()
-    const inlet = new MemInlet({ clock, messages: numbered(5) })
+    const inlet = new MemInlet({ clock, messages: numbered(5), nextId: counting() })
     const hopper = new Hopper({ clock, batch: { size: 3 } })
     const running = hopper.runBatch(await inlet.subscribe(), (_ctx, messages) => messages.map(() => ack()))
     await clock.settle()

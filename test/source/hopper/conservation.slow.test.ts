@@ -6,7 +6,7 @@ import { MemInlet } from '../../../src/source/inlets/memory/mem-inlet.js'
 import type { Message } from '../../../src/source/message/message.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
 import { Harness } from '../../../src/testing/harness.js'
-import { textOf } from './support.js'
+import { counting, textOf } from './support.js'
 
 /** What a handler does with one delivery. */
 const behaviour = fc.record({
@@ -37,6 +37,7 @@ describe('whatever handlers do and whenever the process is stopped', () => {
     const property = fc.asyncProperty(scenario, async (given) => {
       const clock = new FakeClock({ quietTurns: 2 })
       const inlet = new MemInlet({
+        nextId: counting(),
         clock,
         batched: given.batched,
         leaseMs: given.leaseMs,

@@ -7,12 +7,12 @@ import type { Capabilities, Subscription } from '../../../src/source/inlets/subs
 import { LeaseLostError } from '../../../src/source/loop/errors.js'
 import type { Message } from '../../../src/source/message/message.js'
 import { FakeClock } from '../../../src/testing/fake-clock.js'
-import { held, numbered, scripted } from './support.js'
+import { counting, held, numbered, scripted } from './support.js'
 
 /** A memory subscription whose extends are watched, and may be replaced. */
 async function leased(n: number, extend?: Partial<Capabilities['leaseExtender']>, options: MemInletOptions = {}) {
   const clock = new FakeClock()
-  const inlet = new MemInlet({ clock, messages: numbered(n), ...options })
+  const inlet = new MemInlet({ clock, messages: numbered(n), nextId: counting(), ...options })
   const sub = await inlet.subscribe()
   const real = sub.capability('leaseExtender')!
   const beats: { readonly atMs: number; readonly messages: number }[] = []

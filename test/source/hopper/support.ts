@@ -12,6 +12,12 @@ export const textOf = (message: Message): string => utf8.decode(message.value)
 /** `n` messages of one key, with the values 0 … n − 1. */
 export const numbered = (n: number, key = 'k') => Array.from({ length: n }, (_, i) => ({ key, value: String(i) }))
 
+/** Ids of a stream that a test can name: '1', '2', … */
+export function counting(): () => string {
+  let n = 0
+  return () => String(++n)
+}
+
 /** A message by hand. */
 export function messageOf(fields: Partial<Message> = {}): Message {
   return {

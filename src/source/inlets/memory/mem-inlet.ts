@@ -1,4 +1,4 @@
-import { checkedId } from '../../../core/ids.js'
+import { checkedId, newToken } from '../../../core/ids.js'
 import { OptionError } from '../../../core/options.js'
 import { callable, clock, flag, number, readOptions, unchecked } from '../../../core/read-options.js'
 import { type Clock, systemClock } from '../../../core/time/clock.js'
@@ -13,7 +13,10 @@ import { SettlementLog } from './settlement-log.js'
 /** Options of {@link MemInlet}. All optional. */
 export interface MemInletOptions {
   readonly clock?: Clock
-  /** Makes the id, and so the cursor, of each message. Default: `'1'`, `'2'`, … */
+  /**
+   * Makes the id, and so the cursor, of each message: never the same twice, nor one that an inlet of an earlier process made, if the keys
+   * of `idempotency` outlive the process. Default: a token of the inlet and a number.
+   */
   readonly nextId?: () => string
   /** Queued from the beginning. */
   readonly messages?: readonly MemMessageSpec[]
@@ -64,9 +67,10 @@ export class MemInlet implements Inlet {
 
   constructor(options?: MemInletOptions) {
     let ids = 0
+    const own = newToken()
     const given = readOptions('memInlet', options, {
       clock: clock(systemClock),
-      nextId: callable(() => String(++ids)),
+      nextId: callable(() => `${own}-${++ids}`),
       messages: unchecked,
       batched: flag(false),
       redeliver: flag(true),
