@@ -12,7 +12,7 @@ import { EXIT, type ExitCode } from '../exit.js'
 import { wrap } from '../screen.js'
 import { clean } from '../terminal/clean.js'
 import type { Paint } from '../terminal/paint.js'
-import { cut } from '../terminal/width.js'
+import { wrapText } from '../terminal/wrap.js'
 import { UsageError } from '../usage-error.js'
 import { demoWork } from './work.js'
 
@@ -54,8 +54,7 @@ export async function runDemo({ io, screen, flags, isJson, again }: Call<typeof 
       onError: () => undefined,
       onEvent: (event) => {
         if (event.kind === 'succeeded') succeeded.get(event.id)?.()
-        const line = storyLine(event, clock.monotonic() - begun, paint, columns)
-        if (line !== undefined) screen.line(line)
+        screen.lines(storyLines(event, clock.monotonic() - begun, paint, columns))
       },
     },
   )
@@ -121,16 +120,26 @@ export async function runDemo({ io, screen, flags, isJson, again }: Call<typeof 
   return EXIT.done
 }
 
-/** An event as a line of the demonstration; undefined for less interesting ones. */
-function storyLine(event: WorkEvent, sinceMs: number, paint: Paint, columns: number): string | undefined {
+/** The width of the ids of the demonstration. */
+const ID_WIDTH = 12
+
+/** An event as lines of the demonstration, its text wrapped beside its id; none for less interesting ones. */
+export function storyLines(event: WorkEvent, sinceMs: number, paint: Paint, columns: number): string[] {
   const said = sentence(event)
-  if (said === undefined) return undefined
+  if (said === undefined) return []
   const [what, tone, rest] = said
-  const id = 'id' in event ? event.id : ''
+  const id = 'id' in event ? clean(event.id) : ''
   const time = `${(sinceMs / 1_000).toFixed(2).padStart(6)} s`
-  const head = `${time}  ${what.padEnd(8)}`
-  return `${head.slice(0, -8)}${paint(tone, head.slice(-8))}  ${cut(clean(`${id.padEnd(12)} ${rest}`).trimEnd(), columns - head.length - 2)}`
+  const before = `${time}  ${what.padEnd(8)}  ${id.padEnd(ID_WIDTH)} `.length
+  const [first = '', ...more] = wrapText(clean(rest), Math.max(LEAST_TEXT, columns - before))
+  return [
+    `${time}  ${paint(tone, what.padEnd(8))}  ${id.padEnd(ID_WIDTH)} ${first}`.trimEnd(),
+    ...more.map((line) => ' '.repeat(before) + line),
+  ]
 }
+
+/** Text is not wrapped to less than this. */
+const LEAST_TEXT = 20
 
 function sentence(
   event: WorkEvent,
