@@ -30,9 +30,7 @@ afterAll(() => {
 
 /** What a person would say about the screen, in a terminal that is empty before. */
 async function types(line: string): Promise<void> {
-  await terminal.type('clear')
-  // What is typed before the screen is empty would be cleared away with the rest.
-  await terminal.shows(/^ready>\s*$/)
+  await terminal.empty()
   await terminal.type(line)
 }
 
@@ -129,13 +127,12 @@ describe.skipIf(noTerminal !== undefined).each([80, 120])('a terminal of %i colu
 
   /** The lines of an answer. No line is longer than the terminal, which would break it. */
   async function answer(line: string): Promise<readonly string[]> {
-    await narrow.type('clear')
-    await narrow.shows(/^ready>\s*$/)
+    await narrow.empty()
     await narrow.type(line)
     const seen = await narrow.shows(/ended with \d/)
     const ended = (screen: string) => screen.split('\n').map((one) => one.trimEnd())
     expect(ended(await narrow.unbroken())).toEqual(ended(seen))
-    return ended(seen).slice(1)
+    return ended(seen).slice(2)
   }
 
   it('list shows every id whole, and an error below its row', async () => {

@@ -11,6 +11,7 @@ export const noTerminal = tmux === undefined ? 'tmux is not installed' : undefin
 /** A real terminal, in its own tmux server. */
 export class Terminal {
   readonly #socket: string
+  #emptied = 0
 
   constructor(name: string) {
     this.#socket = `millrace-test-${process.pid}-${name}`
@@ -37,6 +38,16 @@ export class Terminal {
   async type(text: string): Promise<void> {
     await this.#do('send-keys', '-l', text)
     await this.#do('send-keys', 'Enter')
+  }
+
+  /**
+   * Empties the screen but for its first line. What is typed before that has happened would be cleared away with the rest, so it waits
+   * for a line that is new each time: a screen that was empty already would look like one that has been emptied.
+   */
+  async empty(): Promise<void> {
+    this.#emptied += 1
+    await this.type(`clear; echo emptied ${this.#emptied}`)
+    await this.shows(new RegExp(`^emptied ${this.#emptied}\\nready>\\s*$`))
   }
 
   /** A key by its name: `q`, `C-c`. */
