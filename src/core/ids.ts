@@ -113,28 +113,27 @@ export function uuidGenerator(options: UuidOptions = {}): IdGenerator {
 function uuidV7({ ms, seq }: Stamp, random: Uint8Array, from: number): string {
   const high = Math.floor(ms / 0x10000)
   const low = ms % 0x10000
-  return (
-    HEX[high >>> 24]! +
-    HEX[(high >>> 16) & 0xff]! +
-    HEX[(high >>> 8) & 0xff]! +
-    HEX[high & 0xff]! +
-    '-' +
-    HEX[low >>> 8]! +
-    HEX[low & 0xff]! +
-    '-' +
-    HEX[0x70 | (seq >>> 28)]! +
-    HEX[(seq >>> 20) & 0xff]! +
-    '-' +
-    HEX[0x80 | ((seq >>> 14) & 0x3f)]! +
-    HEX[(seq >>> 6) & 0xff]! +
-    '-' +
-    HEX[((seq << 2) & 0xff) | (random[from]! & 0x03)]! +
-    HEX[random[from + 1]!]! +
-    HEX[random[from + 2]!]! +
-    HEX[random[from + 3]!]! +
-    HEX[random[from + 4]!]! +
-    HEX[random[from + 5]!]!
-  )
+  putHex(0, high >>> 24)
+  putHex(2, high >>> 16)
+  putHex(4, high >>> 8)
+  putHex(6, high)
+  putHex(9, low >>> 8)
+  putHex(11, low)
+  putHex(14, 0x70 | (seq >>> 28))
+  putHex(16, seq >>> 20)
+  putHex(19, 0x80 | ((seq >>> 14) & 0x3f))
+  putHex(21, seq >>> 6)
+  putHex(24, (seq << 2) | (random[from]! & 0x03))
+  for (let i = 1; i <= 5; i += 1) putHex(24 + 2 * i, random[from + i]!)
+  return uuidText.toString('latin1')
+}
+
+/** Where ids are written: a text that is made of twenty pieces takes ten times the memory of one made of bytes. */
+const uuidText = Buffer.from('00000000-0000-7000-8000-000000000000', 'latin1')
+
+function putHex(at: number, byte: number): void {
+  uuidText[at] = DIGITS[(byte >>> 4) & 0x0f]!
+  uuidText[at + 1] = DIGITS[byte & 0x0f]!
 }
 
 /** The ordered part of an id: a millisecond, and a 32-bit counter within it (held as a signed integer). */
@@ -193,8 +192,7 @@ const TOKEN_BYTES = 12
 const tokens = Buffer.alloc(512 * TOKEN_BYTES)
 let nextToken = tokens.length
 
-/** The bytes as text. */
-const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+const DIGITS = Buffer.from('0123456789abcdef', 'latin1')
 
 interface IdsOfProcess {
   /** Makes the ids while no other function was given. One for all copies of the package: it keeps the order of the process. */

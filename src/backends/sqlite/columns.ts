@@ -2,9 +2,36 @@ import type { Envelope } from '../../ports/item.js'
 import { joinEnvelope, restOfEnvelope } from '../shared/envelope-columns.js'
 
 const COLUMNS = new Set(['id', 'type', 'groupId', 'input', 'queueAt', 'startAt', 'attempt', 'priority', 'waiter'])
+/** Most items of a type have the same rest: its retry policy. */
+const MOST_KNOWN = 1_000
+const LONGEST_KNOWN = 400
+
+const known = new Map<string, Readonly<Record<string, unknown>>>()
 
 export const restOf = (envelope: Envelope): string | null => restOfEnvelope(envelope, COLUMNS)
 
 export function withRest<T extends object>(named: T, waiter: string | null, rest: string | null): T {
-  return joinEnvelope(waiter === null ? named : Object.assign(named, { waiter }), rest)
+  if (waiter !== null) Object.assign(named, { waiter })
+  if (rest === null) return named
+  const fields = rest.length > LONGEST_KNOWN ? undefined : fieldsOf(rest)
+  return fields === undefined ? joinEnvelope(named, rest) : Object.assign(named, fields)
+}
+
+/** Read once, and shared by all items that have them: nothing may change them. */
+function fieldsOf(rest: string): Readonly<Record<string, unknown>> | undefined {
+  let fields = known.get(rest)
+  if (fields !== undefined) return fields
+  fields = joinEnvelope({}, rest)
+  // An assignment would set the prototype.
+  if (Object.hasOwn(fields, '__proto__')) return undefined
+  for (const value of Object.values(fields)) freezeAll(value)
+  if (known.size >= MOST_KNOWN) known.clear()
+  known.set(rest, fields)
+  return fields
+}
+
+function freezeAll(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return
+  for (const inner of Object.values(value)) freezeAll(inner)
+  Object.freeze(value)
 }

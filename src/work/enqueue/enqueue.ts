@@ -20,13 +20,20 @@ import { Acceptance } from './acceptance.js'
 import type { Enlisted } from './enlisted.js'
 import { enqueueGateSettlement, enqueueHeldSettlement, enqueueSettlement } from './enqueue-settlement.js'
 import { resolveWork } from './resolve-gate.js'
-import { EncodeError, type ResolvedItem, rootOrigin } from './resolve-item.js'
+import { EncodeError, type ItemOrigin, type ResolvedItem, rootOrigin } from './resolve-item.js'
 
 /** The item can never be accepted as it is. */
 export class ItemRefusedError extends MillraceError {
   constructor(code: string, message: string, limit: number | undefined) {
     super(code, message, { facts: { limit } })
   }
+}
+
+/** A work that begins a group, and how it is to be enqueued. */
+interface Root {
+  readonly work: Work
+  readonly options: WorkInstanceOptions | undefined
+  readonly origin: ItemOrigin
 }
 
 /** An item on its way to the backend. */
@@ -73,43 +80,53 @@ export class Enqueuer {
   }
 
   #enqueueIn(work: Work, options: WorkInstanceOptions | undefined, trace: Envelope['trace']): PendingEnqueue {
-    const origin = rootOrigin(work, trace)
-    const resolve = () => resolveWork(this.#context.rules, work, options, origin, this.#context.now())
-    const later = (answer: Promise<Receipt>): PendingEnqueue => {
-      const enlisted = options?.tx === undefined ? {} : { enlisted: this.#newlyEnlisted() }
-      const accepted = Acceptance.of(work.id, answer)
-      return { id: work.id, type: work.type, draft: undefined, batch: 0, accepted, ...enlisted }
-    }
-    const send = (): PendingEnqueue => {
-      try {
-        return this.#resolved(work, resolve, options?.tx)
-      } catch (error) {
-        if (!(error instanceof EncodeError)) throw error
-        return later(Promise.reject(error))
-      }
-    }
+    const root: Root = { work, options, origin: rootOrigin(work, trace) }
     const { registry } = this.#context
     const schema: StandardSchemaV1 | undefined = registry.meet(work.type, definitionOf(work))?.options.input
-    if (schema === undefined && work.type !== DEPENDENCY_TYPE) return send()
+    if (schema === undefined && work.type !== DEPENDENCY_TYPE) return this.#sendRoot(root)
     // Before anything else reads the input, and before anything is written.
     try {
       const checked = checkWorks([work], (one) => registry.schemaOf(one))
-      return checked instanceof Promise ? later(checked.then(() => send().accepted.promise())) : send()
+      if (!(checked instanceof Promise)) return this.#sendRoot(root)
+      return this.#later(
+        root,
+        checked.then(() => this.#sendRoot(root).accepted.promise()),
+      )
     } catch (error) {
-      return later(Promise.reject(error))
+      return this.#later(root, Promise.reject(error))
     }
   }
 
-  #resolved(work: Work, resolve: () => ResolvedItem, tx: unknown): PendingEnqueue {
-    const item = resolve()
-    const pending = { id: work.id, type: work.type, batch: this.#context.batches }
-    if (tx !== undefined) {
-      const accepted = Acceptance.of(work.id, this.#enlisted(item, tx))
-      return { ...pending, draft: undefined, accepted, enlisted: this.#newlyEnlisted() }
+  #sendRoot(root: Root): PendingEnqueue {
+    try {
+      return this.#resolved(root)
+    } catch (error) {
+      if (!(error instanceof EncodeError)) throw error
+      return this.#later(root, Promise.reject(error))
     }
-    const isTimed = (item.item.deadline === undefined && item.gate === undefined) || this.#context.isTimeKnown
-    const accepted = isTimed ? this.#send(item) : Acceptance.of(work.id, this.#sendTimed(item, resolve))
-    return { ...pending, draft: item.skipQueue ? undefined : item.item, accepted }
+  }
+
+  #later({ work: { id, type }, options }: Root, answer: Promise<Receipt>): PendingEnqueue {
+    const enlisted = options?.tx === undefined ? {} : { enlisted: this.#newlyEnlisted() }
+    return { id, type, draft: undefined, batch: 0, accepted: Acceptance.of(id, answer), ...enlisted }
+  }
+
+  #resolve({ work, options, origin }: Root): ResolvedItem {
+    return resolveWork(this.#context.rules, work, options, origin, this.#context.now())
+  }
+
+  #resolved(root: Root): PendingEnqueue {
+    const { id, type } = root.work
+    const item = this.#resolve(root)
+    const { batches: batch, isTimeKnown } = this.#context
+    const tx = root.options?.tx
+    if (tx !== undefined) {
+      const accepted = Acceptance.of(id, this.#enlisted(item, tx))
+      return { id, type, draft: undefined, batch, accepted, enlisted: this.#newlyEnlisted() }
+    }
+    const isTimed = (item.item.deadline === undefined && item.gate === undefined) || isTimeKnown
+    const accepted = isTimed ? this.#send(item) : Acceptance.of(id, this.#sendTimed(item, root))
+    return { id, type, draft: item.skipQueue ? undefined : item.item, batch, accepted }
   }
 
   #send(item: ResolvedItem): Acceptance {
@@ -124,9 +141,9 @@ export class Enqueuer {
   }
 
   /** Asks for the backend's time first: a deadline counted from a clock that is minutes off might have passed already. */
-  async #sendTimed(item: ResolvedItem, resolve: () => ResolvedItem): Promise<Receipt> {
+  async #sendTimed(item: ResolvedItem, root: Root): Promise<Receipt> {
     await this.#context.askTime()
-    const { delayMs, item: timed } = resolve()
+    const { delayMs, item: timed } = this.#resolve(root)
     const { queueAt, startAt, deadline, input } = timed
     // Into the same item: a caller that waits meanwhile has written its inbox into it.
     Object.assign(item.item, { queueAt, startAt, input, ...(deadline === undefined ? {} : { deadline }) })

@@ -34,7 +34,7 @@ export class UnansweredEnqueues {
   readonly #clock: Clock
   readonly #hold: () => () => void
   readonly #byId = new Map<string, Acceptance>()
-  /** The answers to wait for, and how many enqueues each of them stands for. */
+  /** The other answers to wait for, and how many enqueues each of them stands for. */
   readonly #answers = new Map<Unanswered, () => number>()
   #letGo: (() => void) | undefined
 
@@ -45,7 +45,7 @@ export class UnansweredEnqueues {
   }
 
   get isEmpty(): boolean {
-    return this.#answers.size === 0
+    return this.#byId.size + this.#answers.size === 0
   }
 
   /** Waits for the enqueue of this item, if it is one of this process: before it is answered, the item may seem unknown. */
@@ -59,12 +59,15 @@ export class UnansweredEnqueues {
 
   /** Whether a stop would still wait for it. */
   has(answer: Unanswered): boolean {
-    return this.#answers.has(answer)
+    return this.#isById(answer) || this.#answers.has(answer)
   }
 
   add(answer: Acceptance): void {
+    const before = this.#byId.get(answer.id)
+    // The same id is in flight again.
+    if (before !== undefined) this.#answers.set(before, one)
     this.#byId.set(answer.id, answer)
-    this.wait(answer, one)
+    this.#letGo ??= this.#hold()
   }
 
   /** One answer for several enqueues: those that an `enqueueMany` has still to make. */
@@ -74,17 +77,20 @@ export class UnansweredEnqueues {
   }
 
   answered(answer: Unanswered): void {
-    // The same id may be in flight again.
-    if (answer instanceof Acceptance && this.#byId.get(answer.id) === answer) this.#byId.delete(answer.id)
-    this.#answers.delete(answer)
+    if (this.#isById(answer)) this.#byId.delete(answer.id)
+    else this.#answers.delete(answer)
     if (!this.isEmpty) return
     this.#letGo?.()
     this.#letGo = undefined
   }
 
+  #isById(answer: Unanswered): answer is Acceptance {
+    return answer instanceof Acceptance && this.#byId.get(answer.id) === answer
+  }
+
   /** Waits this long for the answers to all enqueues so far. Returns how many stayed unanswered; they are not waited for again. */
   async settled(ms: Ms): Promise<number> {
-    const open = [...this.#answers.keys()]
+    const open: Unanswered[] = [...this.#byId.values(), ...this.#answers.keys()]
     if (open.length === 0) return 0
     const timer = new AbortController()
     const answers = open.map((answer) => (answer instanceof Acceptance ? answer.promise() : answer))
@@ -92,7 +98,7 @@ export class UnansweredEnqueues {
     timer.abort()
     let count = 0
     for (const answer of open) {
-      count += this.#answers.get(answer)?.() ?? 0
+      count += this.#isById(answer) ? 1 : (this.#answers.get(answer)?.() ?? 0)
       this.answered(answer)
     }
     return count
