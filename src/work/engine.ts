@@ -257,7 +257,7 @@ export class Engine {
       default:
         unreachable(summary)
     }
-    this.#groups.settled(settling)
+    this.#groups.settled(settling, at)
     this.#moved()
   }
 

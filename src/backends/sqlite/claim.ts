@@ -24,8 +24,8 @@ import { moveTags, promote } from './tags.js'
 const STEP = 1_000
 /** How many leases, each with many items, it looks at for that. */
 const LEASES_STEP = 100
-/** How many rows of a type are read at a time while several types are merged. */
-const KEYS_STEP = 64
+/** How many keys of a type are read at a time, at most, while several types are merged. */
+const MOST_KEYS = 64
 /** One claim holds at most this many items of paused types. */
 const MAX_HELD = 1_024
 
@@ -143,38 +143,42 @@ function firstOf({ sql, rooms }: Round, queue: string, type: string, wanted: num
   return rows
 }
 
-/** Of several types: their rows are read in the order of each, some at a time, and merged. */
+/** Of several types: their keys are read in the order of each, more and more at a time, and merged. */
 function firstOfAll({ sql, rooms }: Round, queue: string, types: readonly string[], wanted: number): ReadyRow[] {
   const fronts = new Heap<Front>((a, b) => isBefore(a.keys[a.at]!, b.keys[b.at]!))
-  const read = (type: string, [rank, dueAt, seq]: ReadyKey): void => {
-    const keys = sql.readyKeys.all(queue, type, rank, dueAt, seq, KEYS_STEP)
-    if (keys.length > 0) fronts.push({ type, keys, at: 0 })
+  const read = (type: string, [rank, dueAt, seq]: ReadyKey, step: number): void => {
+    const keys = sql.readyKeys.all(queue, type, rank, dueAt, seq, step)
+    if (keys.length > 0) fronts.push({ type, keys, at: 0, step })
   }
-  for (const type of types) read(type, BEFORE_ALL)
+  // Of a thousand types most are asked for one key only.
+  for (const type of types) read(type, BEFORE_ALL, Math.ceil(MOST_KEYS / types.length))
   const taken: number[] = []
   const lastOf = new Map<string, ReadyKey>()
   while (taken.length < wanted) {
     const front = fronts.pop()
     if (front === undefined) break
-    const { type, keys, at } = front
+    const { type, keys, step } = front
     // A room that is full stays full: its types are passed over from here on.
     if (!rooms.take(type)) continue
-    const key = keys[at]!
+    const key = keys[front.at]!
     taken.push(key[2])
     lastOf.set(type, key)
-    if (at + 1 < keys.length) fronts.push({ type, keys, at: at + 1 })
-    else if (keys.length === KEYS_STEP) read(type, key)
+    front.at += 1
+    if (front.at < keys.length) fronts.push(front)
+    else if (keys.length === step) read(type, key, Math.min(4 * step, MOST_KEYS))
   }
   for (const [type, key] of lastOf) sql.takeReady.run(queue, type, ...key)
   const bySeq = new Map(taken.length === 0 ? [] : sql.readyRows.all(listOf(taken)).map((row) => [row[0], row]))
   return taken.map((seq) => bySeq.get(seq)!)
 }
 
-/** What is left of the rows of one type that have been read. */
+/** What is left of the keys of one type that have been read. */
 interface Front {
   readonly type: string
   readonly keys: readonly ReadyKey[]
-  readonly at: number
+  at: number
+  /** How many were asked for. */
+  readonly step: number
 }
 
 const BEFORE_ALL: ReadyKey = [Number.NEGATIVE_INFINITY, 0, 0]

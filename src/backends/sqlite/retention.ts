@@ -1,6 +1,8 @@
 import type { At, Ms } from '../../core/time/time.js'
 import { KEEP_DEAD_MS, WORKER_FORGOTTEN_MS } from '../../ports/limits.js'
 import { forget } from './item-effects.js'
+import { SINGLE } from './item-flags.js'
+import { listOf } from './places.js'
 import type { Statements } from './sql.js'
 
 /** Removed of each kind in one step: bounded, so that no transaction waits long. */
@@ -63,7 +65,9 @@ export class Sweeper {
 
 function sweep(sql: Statements, now: At): { readonly removed: Removed; readonly isFull: boolean } {
   const items = sql.goneItems.all(now, STEP)
-  for (const [seq, id, flags] of items) forget(sql, seq, id, flags)
+  const plain = items.filter(([, , flags]) => (flags & ~SINGLE) === 0)
+  sql.deleteItems.run(listOf(plain.map(([seq]) => seq)))
+  for (const [seq, id, flags] of items) if (flags & ~SINGLE) forget(sql, seq, id, flags)
   const groups = sql.goneGroups.all(now, STEP)
   for (const [id, isWatched] of groups) {
     sql.deleteGroup.run(id)

@@ -215,6 +215,7 @@ export const statementTexts = (t: Tables) => ({
     where id = ? and state = 3 and hold_by = 'gate' and hold_key = ? and (due_at is null or due_at > ?)
     returning queue, seq, flags`,
   deleteItem: `delete from ${t.item} where seq = ?`,
+  deleteItems: `delete from ${t.item} where seq in (select value from json_each(?))`,
 
   // ── tags and attempts ──
   /** By the primary key. A trigger would do it by itself, at 3 µs for every change of every item. */

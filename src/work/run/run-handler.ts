@@ -52,6 +52,7 @@ interface Run {
   readonly delivery: Delivery<ClaimedItem>
   readonly def: Definition
   begun: Begun
+  /** Of a run that has limits. */
   readonly startedMs: Ms
   readonly codec: JsonCodec
   readonly span: Span | undefined
@@ -134,7 +135,7 @@ export class HandlerRunner {
     const { clock } = this.#context.o
     const codec = this.#codecOf(item.envelope.type)
     const startedAt = this.#context.now()
-    const startedMs = clock.monotonic()
+    const startedMs = hasLimits(item) ? clock.monotonic() : 0
     const isGate = item.envelope.type === DEPENDENCY_TYPE
     // Before the schema is called: that is part of the run, and may hang like any handler.
     const disarm = isGate ? undefined : armLimits(clock, delivery, startedAt)

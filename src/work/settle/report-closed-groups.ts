@@ -1,3 +1,4 @@
+import type { At } from '../../core/time/time.js'
 import type { EnvelopeHead } from '../../ports/item.js'
 import type { ClosedGroup, Settlement } from '../../ports/settlement.js'
 import type { EngineContext } from '../engine-context.js'
@@ -19,7 +20,7 @@ export class ClosedGroupReporter {
     this.#onClosed = onClosed
   }
 
-  closed({ groupId, value: text, watched }: ClosedGroup): void {
+  closed({ groupId, value: text, watched }: ClosedGroup, at: At = this.#context.now()): void {
     const { o, recorder } = this.#context
     let value: unknown
     try {
@@ -27,18 +28,18 @@ export class ClosedGroupReporter {
     } catch (error) {
       this.#context.failed(error, 'commit')
     }
-    recorder.groupDone(groupId, value, this.#context.now())
+    recorder.groupDone(groupId, value, at)
     this.#onClosed(groupId, text, value, watched === true)
   }
 
   /** Reports the groups that a settlement of this process has closed. */
-  settled({ ran, result, settlement }: RunPendingSettlement): void {
-    if (result?.kind === 'applied') for (const group of result.closed) this.closed(group)
+  settled({ ran, result, settlement }: RunPendingSettlement, at: At): void {
+    if (result?.kind === 'applied') for (const group of result.closed) this.closed(group, at)
     // The first reply was lost. On plain ports another process may have completed the settlement, and has reported the group.
     const isReplyLost = result?.kind === 'repeated' && this.#context.ledger.atomic
     const group = isReplyLost ? closedBySingleItem(ran.item.envelope, settlement) : undefined
     if (group?.isFolded === true) void this.#readAndReport(group)
-    else if (group !== undefined) this.closed(group)
+    else if (group !== undefined) this.closed(group, at)
   }
 
   /** If the read fails, the callers that wait poll for the group themselves. */
