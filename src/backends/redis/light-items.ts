@@ -72,30 +72,53 @@ export function lightEnqueue({ guard, effects }: Settlement, i: number): LightEn
   const { id, groupId: _, type, input, queueAt, startAt, attempt, priority, ...rest } = item
   if (attempt !== 1 || rest.deadline !== undefined || rest.tags !== undefined || rest.waiter !== undefined)
     return undefined
-  if (!Number.isSafeInteger(queueAt) || !Number.isSafeInteger(startAt)) return undefined
+  if (!isInstant(queueAt) || !isInstant(startAt)) return undefined
   if (!Number.isSafeInteger(priority) || Math.abs(priority) > MAX_PRIORITY) return undefined
   const longInput = input.length > LONG_INPUT ? bodyText(input) : undefined
   const head = `${queue}${SEPARATOR}${type}${SEPARATOR}`
   const body = longInput === undefined ? bodyText(input) : ''
   if (queue.includes(SEPARATOR) || type.includes(SEPARATOR)) return undefined
   if (id.includes(END_OF_TEXT) || head.includes(END_OF_TEXT) || body.includes(END_OF_TEXT)) return undefined
-  const times = `${priority + 0}${SEPARATOR}${queueAt}${SEPARATOR}${startAt}${SEPARATOR}`
+  const times = `${priority + 0}${SEPARATOR}${instantText(queueAt)}${SEPARATOR}${startAt === queueAt ? '' : instantText(startAt)}${SEPARATOR}`
   return { i, enqueue, text: `${head}${times}${restText(rest)}${SEPARATOR}${body}`, longInput }
 }
 
+const isInstant = (at: number): boolean => Number.isSafeInteger(at) && at >= 0
+/** Eight letters instead of thirteen digits. */
+const BASE = 36
+const instantText = (at: At): string => at.toString(BASE)
+const instantFrom = (text: string): At => Number.parseInt(text, BASE)
+
+/** The fields of a retry policy, in the order of its short text. records.lua reads it, too. */
+const POLICY = ['attempts', 'base', 'factor', 'max', 'jitter'] as const
 const restTexts = new WeakMap<object, string>()
 
-/** Most items have nothing but the version and the retry policy of their type. */
-function restText(rest: Record<string, unknown>): string {
-  const { retry } = rest
-  if (typeof retry !== 'object' || retry === null || rest['v'] !== 1) return JSON.stringify(rest)
+/**
+ * What else is in the envelope, as JSON. Of most items that is the version and a retry policy, which are five numbers: a quarter of the
+ * memory of an item is not spent on their names.
+ */
+function restText(rest: Readonly<Record<string, unknown>>): string {
+  const { v, retry } = rest
+  if (v !== 1 || typeof retry !== 'object' || retry === null) return JSON.stringify(rest)
   for (const name in rest) if (name !== 'retry' && name !== 'v') return JSON.stringify(rest)
   let text = restTexts.get(retry)
   if (text === undefined) {
-    text = JSON.stringify(rest)
+    text = policyText(retry as Readonly<Record<string, unknown>>) ?? JSON.stringify(rest)
     restTexts.set(retry, text)
   }
   return text
+}
+
+function policyText(retry: Readonly<Record<string, unknown>>): string | undefined {
+  const numbers = POLICY.map((name) => retry[name])
+  const isShort = Object.keys(retry).length === POLICY.length && numbers.every(Number.isFinite)
+  return isShort ? numbers.join(',') : undefined
+}
+
+function readRest(text: string): object {
+  if (text.startsWith('{')) return JSON.parse(text) as object
+  const numbers = text.split(',').map(Number)
+  return { v: 1, retry: Object.fromEntries(POLICY.map((name, i) => [name, numbers[i]])) }
 }
 
 /** What many items share is read once. */
@@ -106,7 +129,7 @@ function restFrom(text: string): object {
   let rest = shared.get(text)
   if (rest === undefined) {
     // Only lightText wrote it.
-    rest = deepFrozen(JSON.parse(text) as object)
+    rest = deepFrozen(readRest(text))
     if (shared.size >= MOST_SHARED) shared.clear()
     shared.set(text, rest)
   }
@@ -133,6 +156,7 @@ export function lightItems(row: readonly unknown[], key: string, until: At): Cla
     const queueAt = text.indexOf(SEPARATOR, priorityAt) + 1
     const startAt = text.indexOf(SEPARATOR, queueAt) + 1
     const restAt = text.indexOf(SEPARATOR, startAt) + 1
+    const queued = instantFrom(text.slice(queueAt, startAt - 1))
     const bodyAt = text.indexOf(SEPARATOR, restAt) + 1
     const envelope: Envelope = {
       ...restFrom(text.slice(restAt, bodyAt - 1)),
@@ -140,8 +164,8 @@ export function lightItems(row: readonly unknown[], key: string, until: At): Cla
       type,
       groupId: id,
       input: inputFrom(text.slice(bodyAt)) ?? '',
-      queueAt: Number(text.slice(queueAt, startAt - 1)),
-      startAt: Number(text.slice(startAt, restAt - 1)),
+      queueAt: queued,
+      startAt: startAt === restAt - 1 ? queued : instantFrom(text.slice(startAt, restAt - 1)),
       attempt: 1,
       priority: Number(text.slice(priorityAt, queueAt - 1)),
     }

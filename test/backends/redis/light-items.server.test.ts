@@ -124,6 +124,34 @@ describe.each([
       }
     })
 
+    it('says the same of its envelope as a text and as a whole record', async () => {
+      const { ledger } = open()
+      const retry = { attempts: 3, base: 1000, factor: 1.5, max: 30_000, jitter: 0.5 }
+      const kinds: Partial<Envelope>[] = [
+        { v: 1, retry },
+        { v: 1, retry, queueAt: 1_795_065_077_601, startAt: 1_795_065_077_601, priority: -3 },
+        { v: 1, retry: { ...retry, attempts: Number.MAX_SAFE_INTEGER } },
+        { v: 1, retry: { attempts: 3, base: 1000 } },
+        { v: 1, retry, parent: 'p', group: 'g', unknown: { as: ['it', 'is'] } },
+        { retry },
+        {},
+      ]
+      const all = kinds.map((over, i) => alone(`i${i}`, { startAt: 5, ...over }))
+      await ledger.commit(all.map((item) => enqueue(item)))
+      const light = (await ledger.read(all.map(({ id }) => id))).map((view) => view?.envelope)
+      await ledger.watch('inbox', { itemIds: all.map(({ id }) => id), groupIds: [] })
+      expect(await isLight('i0')).toBe(false)
+      const whole = (await ledger.read(all.map(({ id }) => id))).map((view) => view?.envelope)
+      expect(light).toEqual(all.map(({ input: _, ...rest }) => rest))
+      expect(whole).toEqual(light)
+      const again = await claim(ledger)
+      expect(again.map((item) => item.envelope).toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(all)
+      await ledger.commit(all.map((item) => enqueue({ ...item, id: `${item.id}-light`, groupId: `${item.id}-light` })))
+      const claimed = (await claim(ledger)).map(({ envelope: { id: _, groupId: __, ...rest } }) => rest)
+      const sorted = all.toSorted((a, b) => b.priority - a.priority).map(({ id: _, groupId: __, ...rest }) => rest)
+      expect(claimed).toEqual(sorted)
+    })
+
     it('has a long input beside its text, so that lists do not load it', async () => {
       const { ledger } = open()
       const input = JSON.stringify('x'.repeat(5_000))

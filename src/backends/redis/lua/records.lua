@@ -163,7 +163,8 @@ end
 -- ── light items: what most of them are for all their life. Scripts of their own write and end them as text (light-*.lua) ──
 --
 -- A light item is alone in its group and has no tags, deadline, waiter or hold. `items` has its text:
---   'h', arrival (12 digits), due (13), queue, type, priority, queueAt, startAt, the rest of its envelope (JSON), input
+--   'h', arrival (12 digits), due (13), queue, type, priority, queueAt and startAt (base 36; '' the same), the rest of its envelope
+--   (JSON, or the five numbers of its retry policy), input
 -- with a separator between those without a fixed length. A long input is in `inputs`, and '' here: lists do not load it. It is
 --   ended   if the hash `ends` has its end: endAt (13), runAt (13), keep, token, ending, line of its run, result;
 --   leased  if its score in the list of active items is the number of a claim. The hash `claims` has, for each of these, the time of
@@ -205,8 +206,13 @@ end
 
 local function read_light(id, text, ended)
   local arrival, due, queue, kind, priority, queue_at, start_at, rest, body = string.match(text, LIGHT_TEXT, 2)
-  local head = '{"queueAt":' .. queue_at .. ',"startAt":' .. start_at .. (priority ~= '0' and ',"priority":' .. priority or '') ..
-    (rest == '{}' and '}' or ',' .. string.sub(rest, 2))
+  if string.byte(rest) ~= 123 then
+    local policy = '{"v":1,"retry":{"attempts":%1,"base":%2,"factor":%3,"max":%4,"jitter":%5}}'
+    rest = string.gsub(rest, '^([^,]*),([^,]*),([^,]*),([^,]*),([^,]*)$', policy)
+  end
+  local queued = string.format('%.0f', tonumber(queue_at, 36))
+  local head = '{"queueAt":' .. queued .. ',"startAt":' .. (start_at == '' and queued or string.format('%.0f', tonumber(start_at, 36))) ..
+    (priority ~= '0' and ',"priority":' .. priority or '') .. (rest == '{}' and '}' or ',' .. string.sub(rest, 2))
   local state, word, more, light = 'p', 'w', false, { body = body }
   if ended then
     local at, run_at, keep, token, ending, line, result = string.match(ended, END_TEXT)
