@@ -336,6 +336,47 @@ describe.each([
   })
 })
 
+describe('a light item on a server that is full', () => {
+  it('is refused before anything of it is written, and claimed and ended if it is there', async () => {
+    const { ledger } = open()
+    await push(ledger, 'before')
+    await admin.config('SET', 'maxmemory', '1mb')
+    try {
+      await expect(push(ledger, 'after')).rejects.toMatchObject({ code: 'REDIS_FULL' })
+      const items = await claimWithRoom(ledger)
+      expect(ids(items)).toEqual(['before'])
+      expect(await ledger.commit(items.map((item) => end(item, '1')))).toMatchObject([{ kind: 'applied' }])
+    } finally {
+      await admin.config('SET', 'maxmemory', '0')
+    }
+    expect(await ledger.read(['before', 'after'])).toMatchObject([{ result: '1' }, undefined])
+  })
+})
+
+describe('a light item that has lost its place', () => {
+  it.each([
+    ['a ready one', 'ready:0:7:defaultt', 'pending'],
+    ['one whose priority is unknown', 'priorities:7:defaultt', 'pending'],
+    ['a running one', 'claim-ends:default', 'running'],
+  ] as const)('is reported as stuck, and is freed by a release: %s', async (_, lost, status) => {
+    const { ledger } = open()
+    await push(ledger, 'done', 'a')
+    await ledger.commit((await claimAny(ledger, 1)).map((item) => end(item)))
+    if (status === 'running') await claimAny(ledger)
+    expect(await ledger.inspect!.stuckItems!({ limit: 9 })).toEqual({ items: [] })
+
+    await admin.del(KEY(lost))
+    expect(await ledger.inspect!.stuckItems!({ limit: 9 })).toMatchObject({
+      items: [{ status, envelope: { id: 'a' } }],
+    })
+
+    const guard = { by: 'status', id: 'a', in: [status] } as const
+    await ledger.commit([{ guard, effects: [{ do: 'release', id: 'a', delayMs: 0 }] }])
+    expect(await ledger.inspect!.stuckItems!({ limit: 9 })).toEqual({ items: [] })
+    expect(ids(await claimAny(ledger))).toEqual(['a'])
+  })
+})
+
 it('are claimed together with whole ones, in the order of all, by a worker with rooms', async () => {
   const { ledger } = open()
   for (const [i, type] of ['t', 't', 'u', 't', 'v', 'u'].entries())
