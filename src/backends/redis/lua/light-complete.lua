@@ -4,56 +4,70 @@
 --       with '\29' behind it
 -- REPLY the numbers of those that were not ended, from 1: nothing was changed for them
 local INDEX, ENDS, CLAIMS, COUNTS = prefix .. ':index:', prefix .. ':ends', prefix .. ':claims', prefix .. ':counts'
-local RETENTION = prefix .. ':retention'
 -- As in records.lua.
 local PLACES = 2048
-local refused, number, at = {}, 0, 2
-local base = now * PLACES
-while at < #ARGV do
+local refused, number = {}, 0
+local base, ended_at = now * PLACES, string.format('%013d', now)
+
+local nos = {}
+for at = 2, #ARGV, 7 do nos[#nos + 1] = ARGV[at] end
+local claims = call('HMGET', CLAIMS, unpack(nos))
+
+-- What is held, by claim: everything is read before anything is written.
+local groups, ends, kept = {}, {}, {}
+for g = 1, #nos do
+  local at = 7 * g - 5
   local no, key, queue, keep = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 4]
   local queue_type, number_of_claim = #queue .. ':' .. queue .. ARGV[at + 3], tonumber(no)
-  local named, n = {}, 0
+  local active, named, n = INDEX .. 'a:' .. queue_type, {}, 0
   for id in string.gmatch(ARGV[at + 5], '([^\29]*)\29') do
     n = n + 1
     named[n] = id
   end
-  local active, completed = INDEX .. 'a:' .. queue_type, INDEX .. 'c:' .. queue_type
-  local run_at, its_key = string.match(call('HGET', CLAIMS, no) or '', '^(%d%d%d%d%d%d%d%d%d%d%d%d%d)[^\30]*\30([^\30]*)\30')
+  local run_at, its_key = string.match(claims[g] or '', '^(%d%d%d%d%d%d%d%d%d%d%d%d%d)[^\30]*\30([^\30]*)\30')
   local held = its_key == key and call('ZMSCORE', active, unpack(named, 1, n)) or {}
-  local head = run_at and string.format('%013d', now) .. run_at .. keep .. '\30' .. no .. '.' .. key .. '\30'
-  local ids, ends, adds, count = {}, {}, {}, 0
-  local i = 0
+  local head = run_at and ended_at .. run_at .. keep .. '\30' .. no .. '.' .. key .. '\30'
+  -- Begins with the queue type, for `kept`.
+  local ids, adds, count, i = { queue_type }, {}, 0, 0
   for text in string.gmatch(ARGV[at + 6], '([^\29]*)\29') do
     i = i + 1
     if held[i] and tonumber(held[i]) == number_of_claim then
-      local id = named[i]
+      local id, to = named[i], #ends
       count = count + 1
-      ids[count] = id
-      ends[2 * count - 1], ends[2 * count] = id, head .. text
+      ids[count + 1] = id
+      ends[to + 1], ends[to + 2] = id, head .. text
       adds[2 * count - 1], adds[2 * count] = base + (number + i) % PLACES, id
     else
       refused[#refused + 1] = number + i
     end
   end
+  number = number + n
   if count > 0 then
-    -- A removal comes first: a full server lets a script that begins with one finish.
-    call('ZREM', active, unpack(ids))
-    call('HSET', ENDS, unpack(ends))
-    call('ZADD', completed, unpack(adds))
-    if call('HINCRBY', COUNTS, 'a' .. queue_type, -count) == 0 then call('HDEL', COUNTS, 'a' .. queue_type) end
-    call('HINCRBY', COUNTS, 'c' .. queue_type, count)
+    groups[#groups + 1] = { no, queue, queue_type, active, ids, adds, count }
     if keep ~= '' then
-      ids[count + 1], ids[count + 2] = queue_type, now
-      if call('RPUSH', prefix .. ':kept:' .. keep, cmsgpack.pack(ids)) == 1 then
-        call('ZADD', RETENTION, now + tonumber(keep), 'k' .. keep)
-      end
-    end
-    if call('ZCOUNT', active, no, no) == 0 then
-      call('HDEL', CLAIMS, no)
-      call('ZREM', prefix .. ':claim-ends:' .. queue, no)
+      kept[keep] = kept[keep] or { now }
+      kept[keep][#kept[keep] + 1] = ids
     end
   end
-  number = number + n
-  at = at + 7
+end
+if #groups == 0 then return refused end
+
+for g = 1, #groups do
+  local no, queue, queue_type, active, ids, adds, count = unpack(groups[g])
+  -- A removal comes first: a full server lets a script that begins with one finish.
+  call('ZREM', active, unpack(ids, 2))
+  call('ZADD', INDEX .. 'c:' .. queue_type, unpack(adds))
+  if call('HINCRBY', COUNTS, 'a' .. queue_type, -count) == 0 then call('HDEL', COUNTS, 'a' .. queue_type) end
+  call('HINCRBY', COUNTS, 'c' .. queue_type, count)
+  if call('ZCOUNT', active, no, no) == 0 then
+    call('HDEL', CLAIMS, no)
+    call('ZREM', prefix .. ':claim-ends:' .. queue, no)
+  end
+end
+call('HSET', ENDS, unpack(ends))
+for keep, entry in pairs(kept) do
+  if call('RPUSH', prefix .. ':kept:' .. keep, cmsgpack.pack(entry)) == 1 then
+    call('ZADD', prefix .. ':retention', now + tonumber(keep), 'k' .. keep)
+  end
 end
 return refused

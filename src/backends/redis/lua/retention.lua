@@ -5,36 +5,36 @@ local removed_items, crashed = 0, {}
 
 local sweep
 do
--- Removes light items that were to be kept for `keep`. `kept:<keep>` has, for each script that ended some, their ids, their queue type
--- and the time, in this order. True: there are more.
+-- Removes light items that were to be kept for `keep`. `kept:<keep>` has, for each script that ended some, the time, and for each of their
+-- queue types that and their ids. True: there are more.
 local function sweep_kept(keep, step)
   repeat
     local packed = call('LINDEX', KEPT .. keep, 0)
-    local ids = packed and cmsgpack.unpack(packed)
-    local ended_at, queue_type = ids and table.remove(ids), ids and table.remove(ids)
-    if not ids then
+    local entry = packed and cmsgpack.unpack(packed)
+    if not entry then
       call('ZREM', RETENTION, 'k' .. keep)
       return false
-    elseif step <= 0 or ended_at + tonumber(keep) > now then
+    end
+    local ended_at = entry[1]
+    if step <= 0 or ended_at + tonumber(keep) > now then
       call('ZADD', RETENTION, ended_at + tonumber(keep), 'k' .. keep)
       return step <= 0
     end
     call('LPOP', KEPT .. keep)
-    local ends = many(ENDS, ids)
-    for i = 1, #ids do
-      local id = ids[i]
-      -- One that was redriven or deleted meanwhile has no such end.
-      if ends[i] and tonumber(string.sub(ends[i], 1, 13)) == ended_at then
-        if not records[id] then
+    for g = 2, #entry do
+      local ids = entry[g]
+      local queue_type = table.remove(ids, 1)
+      local ends = many(ENDS, ids)
+      for i = 1, #ids do
+        local id = ids[i]
+        -- One that was redriven or deleted meanwhile has no such end.
+        if ends[i] and tonumber(string.sub(ends[i], 1, 13)) == ended_at and (lights[id] or records[id] == nil) then
           drop_ended(id, queue_type)
-          removed_items = removed_items + 1
-        elseif lights[id] then
-          item(id)
           removed_items = removed_items + 1
         end
       end
+      step = step - #ids
     end
-    step = step - #ids
   until false
 end
 
