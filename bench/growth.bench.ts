@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { root } from '../scripts/lib/root.mjs'
 import { readCommandLine } from '../test/support/command-line.js'
+import { calibrate } from './lib/calibrate.mjs'
 import { commit, machine, now } from './lib/circumstances.js'
 import { KINDS } from './lib/compare/plan.js'
 import type { PlaceKind } from './lib/contenders/contender.js'
@@ -23,7 +24,8 @@ const USAGE = `npm run bench -- growth [AXIS ...] [BACKEND ...] [--scale small|m
   AXIS      ${WORDS.join(', ')} (default: all)
   BACKEND   ${KINDS.join(', ')} (default: all)
   --scale   small takes seconds and shows that all works; medium (default) minutes for each axis; full goes to five million items
-  --sizes   sizes of one axis to measure instead: 1000,20000`
+  --sizes   sizes of one axis to measure instead: 1000,20000
+  --again   measures nothing: draws what is stored anew`
 
 process.exitCode = await main()
 
@@ -31,11 +33,13 @@ async function main(): Promise<number> {
   const { values, positionals, refuse } = readCommandLine(USAGE, {
     scale: { type: 'string', default: 'medium' },
     sizes: { type: 'string' },
+    again: { type: 'boolean', default: false },
   })
   const scale = values.scale as Scale
   const unknown = positionals.find((word) => !isWord(word) && !isKind(word))
   if (unknown !== undefined) return refuse(`There is neither an axis nor a backend "${unknown}".`)
   if (!(scale in SIZES)) return refuse(`There is no scale "${scale}".`)
+  if (values.again === true) return conclude(store(scale, []))
   const words = WORDS.filter((word) => positionals.includes(word) || !positionals.some(isWord))
   const kinds = KINDS.filter((kind) => positionals.includes(kind) || !positionals.some(isKind))
   const sizes = values.sizes?.split(',').map(Number)
@@ -79,8 +83,12 @@ async function measureOn(kind: PlaceKind, words: readonly Word[], amounts: (type
 
 async function measureOne(ground: Ground, word: Word, amounts: (typeof SIZES)[Scale]): Promise<Measured> {
   const { kind, about } = ground
-  const circumstances = { at: now(), commit: commit(), machine: machine(), about }
-  const say = (text: string) => console.log(text)
+  const calibrations = [calibrate()]
+  const circumstances = { at: now(), commit: commit(), machine: machine(), about, calibrations }
+  const say = (text: string) => {
+    calibrations.push(calibrate())
+    console.log(text)
+  }
   return word === 'rest'
     ? { what: word, kind, circumstances, contenders: await measureAtRest(ground, amounts, say) }
     : { what: word, kind, circumstances, points: await AXES[word].measure(ground, amounts, say) }

@@ -43,6 +43,7 @@ export interface Actions {
   latencies: [ask: { readonly count: number }, answer: readonly number[]]
   counts: [ask: undefined, answer: Counts]
   groups: [ask: { readonly groups: number; readonly itemsOfEach: number }, answer: Cost]
+  spent: [ask: undefined, answer: { readonly clientMs: number; readonly serverMs?: number }]
   ran: [ask: undefined, answer: number]
   rest: [ask: undefined, answer: unknown]
   idle: [ask: { readonly ms: number }, answer: Cost]

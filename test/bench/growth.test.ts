@@ -3,13 +3,23 @@ import { missedLimits } from '../../bench/lib/growth/limits.js'
 import { growthPage } from '../../bench/lib/growth/page.js'
 import { type GrowthOf, type RestOf, type Stored, withMeasured } from '../../bench/lib/growth/stored.js'
 
-const circumstances = { at: '2026-01-01 00:00 UTC', commit: '0000000', machine: 'a test', about: 'Redis' }
+const circumstances = {
+  at: '2026-01-01 00:00 UTC',
+  commit: '0000000',
+  machine: 'a test',
+  about: 'Redis',
+  calibrations: [{ ms: 30, cpuMs: 30 }],
+}
 
-const pending = (kind: GrowthOf['kind'], ...rates: readonly number[]): GrowthOf => ({
+/** Waiting items in tenfold numbers, and what one of them costs then. */
+const pending = (kind: GrowthOf['kind'], ...costs: readonly number[]): GrowthOf => ({
   what: 'pending',
   kind,
   circumstances,
-  points: rates.map((drain, i) => ({ size: 10_000 * 10 ** i, figures: { drain } })),
+  points: costs.map((us, i) => ({
+    size: 10_000 * 10 ** i,
+    figures: { clientUs: us - 1, serverUs: 1, drain: 1e6 / us },
+  })),
 })
 
 const rest = (idleClient: number): RestOf => ({
@@ -35,10 +45,10 @@ describe('what was measured again', () => {
 })
 
 describe('the limits', () => {
-  it('let a long backlog drain at four fifths of the rate of a short one', () => {
-    expect(missedLimits(stored(pending('redis', 100, 50, 80)))).toEqual([])
-    expect(missedLimits(stored(pending('redis', 100, 79)))).toEqual([
-      'Redis: with 100,000 items waiting it drains at 0.79 of its rate with 10,000, and must drain at 0.8 of it at least.',
+  it('let an item of a long backlog cost a quarter more than one of a short backlog', () => {
+    expect(missedLimits(stored(pending('redis', 100, 200, 125)))).toEqual([])
+    expect(missedLimits(stored(pending('redis', 100, 126)))).toEqual([
+      'Redis: with 100,000 items waiting one takes 1.26 times the processor time that it takes with 10,000, and must take at most 1.25 times as much.',
     ])
   })
 
@@ -50,18 +60,18 @@ describe('the limits', () => {
   })
 
   it('are not held against a run of seconds', () => {
-    expect(missedLimits({ scale: 'small', measured: [pending('redis', 100, 1), rest(50)] })).toEqual([])
+    expect(missedLimits({ scale: 'small', measured: [pending('redis', 1, 100), rest(50)] })).toEqual([])
   })
 })
 
 describe('the page', () => {
   it('has a plot with a line for each backend, and a table of what was measured', () => {
-    const { page, plots } = growthPage(stored(pending('redis', 2_000, 1_900), pending('sqlite', 3_000, 2_900)))
+    const { page, plots } = growthPage(stored(pending('redis', 50, 52), pending('sqlite', 40, 41)))
 
     expect([...plots.keys()]).toEqual(['growth-pending.svg'])
     expect(plots.get('growth-pending.svg')!.match(/<polyline /g)).toHaveLength(2)
     expect(page).toContain('![Items that wait](growth-pending.svg)')
-    expect(page).toContain('| 100,000 | 1,900 |')
+    expect(page).toContain('| 100,000 | 51.0 | 1.00 | 19,231 |')
   })
 
   it('has what a contender takes at rest', () => {

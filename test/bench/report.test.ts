@@ -19,7 +19,7 @@ describe('the calibration', () => {
   const of = (...times: number[]) => calibrationLine({ calibrations: times.map((ms) => ({ ms, cpuMs: 30 })) })
 
   it('tells how steady the machine was', () => {
-    expect(of(30, 31, 29)).toBe('A fixed computation beside every turn took 30.0 ms (29.0 to 31.0).')
+    expect(of(30, 31, 29)).toBe('A fixed computation between them took 30.0 ms (29.0 to 31.0).')
   })
 
   it('warns of neighbours that came and went', () => {

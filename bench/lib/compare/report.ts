@@ -49,10 +49,10 @@ export function report(figures: Figures): string {
 export function calibrationLine({ calibrations }: Pick<Figures, 'calibrations'>): string {
   if (calibrations.length === 0) return 'Not calibrated.'
   const { median: middle, min, max } = spreadOf(calibrations.map(({ ms }) => ms))
-  const line = `A fixed computation beside every turn took ${short(middle)} ms (${short(min)} to ${short(max)}).`
+  const line = `A fixed computation between them took ${short(middle)} ms (${short(min)} to ${short(max)}).`
   const shares = calibrations.map((one) => one.ms / one.cpuMs)
   return max > NOISY * middle || median(shares) > NOISY
-    ? `${line} The machine was busy with other work: believe no ratio near its floor before it was measured on an idle one.`
+    ? `${line} The machine was busy with other work: measure again on an idle one before you believe a figure near its floor.`
     : line
 }
 

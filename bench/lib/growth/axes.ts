@@ -15,9 +15,11 @@ export interface Axis {
   readonly title: string
   /** What the sizes are. */
   readonly of: string
-  /** The figure that is plotted, and what it is. */
-  readonly plotted: string
-  readonly unit: string
+  /**
+   * What is plotted: the processor time of an item, which other work on the machine moves least; or the rate, where the question is how
+   * much more can be done at once.
+   */
+  readonly plotted: 'cost' | 'rate'
   measure(ground: Ground, sizes: Sizes & Amounts, say: (text: string) => void): Promise<readonly Point[]>
 }
 
@@ -27,14 +29,15 @@ const FILL_ITEMS = 50_000
 /** As much input as is made for each size of a payload. */
 const PAYLOAD_BYTES = 40_000_000
 const MOST_GROUP_ITEMS = 100_000
+/** The memory backend refuses more bytes than its limit, and keeps no more outcomes than this. */
+const MOST_IN_MEMORY = 500_000
 
 /** What the cost of an item may grow with. */
 export const AXES: Readonly<Record<keyof Sizes, Axis>> = {
   pending: {
     title: 'Items that wait',
     of: 'items that wait',
-    plotted: 'drain',
-    unit: 'items drained a second',
+    plotted: 'cost',
     measure: eachSize('pending', async (size, { contender, open, fill, sample }) => {
       // By another process, so that the memory of this one shows what a worker keeps of what waits.
       await fill(size)
@@ -54,8 +57,7 @@ export const AXES: Readonly<Record<keyof Sizes, Axis>> = {
   types: {
     title: 'Types of work',
     of: 'types of work, alike in number',
-    plotted: 'drain',
-    unit: 'items drained a second',
+    plotted: 'cost',
     measure: eachSize('types', async (types, { contender, open, sample }) => {
       await open(types)
       const bulk = await contender.ask('bulk', { from: 0, count: sample, bytes: BYTES })
@@ -66,20 +68,18 @@ export const AXES: Readonly<Record<keyof Sizes, Axis>> = {
   groups: {
     title: 'Groups, each awaited',
     of: 'groups, with a waiting caller each, of as many items in total',
-    plotted: 'items',
-    unit: 'items ended a second',
+    plotted: 'cost',
     measure: eachSize('groups', async (groups, { contender, open, sample }, sizes) => {
       const items = Math.min(MOST_GROUP_ITEMS, Math.max(sample, ...sizes.groups))
       await open()
       const cost = await contender.ask('groups', { groups, itemsOfEach: Math.round(items / groups) })
-      return { items: rate(cost), ...processor(cost) }
+      return { drain: rate(cost), ...processor(cost) }
     }),
   },
   ended: {
     title: 'Items that have ended',
     of: 'completed items, with their outcomes',
-    plotted: 'drain',
-    unit: 'items drained a second',
+    plotted: 'cost',
     async measure(ground, sizes, say) {
       const contender = new ContenderProcess(OURS)
       await warmUp(contender, ground, Math.min(sizes.sample, WARM_UP))
@@ -97,7 +97,7 @@ export const AXES: Readonly<Record<keyof Sizes, Axis>> = {
       try {
         await contender.ask('open', { place, ...pidOf(ground) })
         const empty = (await ground.bytes(place)) ?? 0
-        for (const size of sizes.ended) {
+        for (const size of within(ground, sizes.ended)) {
           while (ended < size) await pass(Math.min(FILL_ITEMS, size - ended))
           const { bulk, drain } = await pass(sizes.sample)
           const bytes = await ground.bytes(place)
@@ -116,8 +116,7 @@ export const AXES: Readonly<Record<keyof Sizes, Axis>> = {
   processes: {
     title: 'Worker processes',
     of: 'processes that work on one queue',
-    plotted: 'drain',
-    unit: 'items drained a second, all processes together',
+    plotted: 'rate',
     measure: eachSize('processes', async (count, { contender, open, fill, ground, place, sample }) => {
       const others = Array.from({ length: count - 1 }, () => new ContenderProcess(OURS))
       const workers = [contender, ...others]
@@ -125,13 +124,21 @@ export const AXES: Readonly<Record<keyof Sizes, Axis>> = {
         await fill(sample)
         await open()
         await Promise.all(others.map((worker) => worker.ask('open', { place, ...pidOf(ground) })))
+        const spent = () => Promise.all(workers.map((worker) => worker.ask('spent')))
+        const before = await spent()
         const began = performance.now()
         await Promise.all(workers.map((worker) => worker.ask('listen')))
         const shares = await allRun(workers, sample)
         const ms = performance.now() - began
-        await allStored(workers[0]!, sample)
+        await allStored(contender, sample)
+        const after = await spent()
         await Promise.all(others.map(closed))
-        return { drain: (sample / ms) * 1_000, leastShare: Math.min(...shares) / sample }
+        const clientMs = after.reduce((sum, one, i) => sum + one.clientMs - before[i]!.clientMs, 0)
+        // The server is the same for all of them.
+        const [from, to] = [before[0]!.serverMs, after[0]!.serverMs]
+        const serverMs = from === undefined || to === undefined ? {} : { serverMs: to - from }
+        const cost: Cost = { items: sample, ms, clientMs, ...serverMs }
+        return { drain: rate(cost), ...processor(cost), leastShare: Math.min(...shares) / sample }
       } finally {
         for (const worker of others) worker.end()
       }
@@ -140,8 +147,7 @@ export const AXES: Readonly<Record<keyof Sizes, Axis>> = {
   payload: {
     title: 'Size of the input',
     of: 'bytes of input',
-    plotted: 'drain',
-    unit: 'items drained a second',
+    plotted: 'cost',
     measure: eachSize('payload', async (bytes, { contender, open, sample }) => {
       const count = Math.max(100, Math.min(sample, Math.floor(PAYLOAD_BYTES / bytes)))
       await open()
@@ -170,7 +176,7 @@ function eachSize(
 ): Axis['measure'] {
   return async (ground, sizes, say) => {
     const points: Point[] = []
-    for (const size of sizes[axis]) {
+    for (const size of within(ground, sizes[axis])) {
       const contender = new ContenderProcess(OURS)
       try {
         await warmUp(contender, ground, Math.min(sizes.sample, WARM_UP))
@@ -208,6 +214,9 @@ function eachSize(
     return points
   }
 }
+
+const within = ({ kind }: Ground, sizes: readonly number[]) =>
+  kind === 'memory' ? sizes.filter((size) => size <= MOST_IN_MEMORY) : sizes
 
 /** Runs some items somewhere else first: code that is not compiled yet would count for whatever is measured first. */
 async function warmUp(contender: ContenderProcess, ground: Ground, count: number): Promise<void> {

@@ -1,9 +1,10 @@
 import { NAMES, short } from '../compare/judge.js'
 import { OURS } from '../compare/plan.js'
+import type { Point } from './axes.js'
 import type { Measured, Stored } from './stored.js'
 
-/** Drain rate with the most items waiting, as a share of that with the fewest. */
-const LEAST_OF_PENDING = 0.8
+/** Processor time of an item with the most items waiting, beside that with the fewest: a drain rate of 0.8 where nothing else limits it. */
+const MOST_OF_PENDING = 1.25
 /** Percent of a core. */
 const MOST_IDLE = 1
 
@@ -22,11 +23,16 @@ function missedBy(one: Measured): string[] {
     ]
   }
   if (one.what !== 'pending') return []
-  const [first, last] = [one.points[0], one.points.at(-1)]
-  const share = (last?.figures['drain'] ?? 0) / (first?.figures['drain'] ?? 1)
-  if (share >= LEAST_OF_PENDING) return []
+  const [first, last] = [one.points[0]!, one.points.at(-1)!]
+  const times = processorUs(last.figures) / processorUs(first.figures)
+  if (times <= MOST_OF_PENDING) return []
   return [
-    `${name}: with ${short(last!.size)} items waiting it drains at ${short(share)} of its rate with ${short(first!.size)}, ` +
-      `and must drain at ${LEAST_OF_PENDING} of it at least.`,
+    `${name}: with ${short(last.size)} items waiting one takes ${short(times)} times the processor time that it takes with ` +
+      `${short(first.size)}, and must take at most ${MOST_OF_PENDING} times as much.`,
   ]
+}
+
+/** The processor time of an item, in microseconds: client and server. */
+export function processorUs({ clientUs = 0, serverUs = 0 }: Point['figures']): number {
+  return clientUs + serverUs
 }

@@ -15,7 +15,7 @@ const WIDTH = 720
 const HEIGHT = 400
 const LEFT = 70
 const RIGHT = 130
-const TOP = 44
+const TOP = 54
 const BOTTOM = 50
 const COLOURS = ['#1b6ca8', '#c8553d', '#3d8361', '#7b4b94', '#8a6d1b', '#555555']
 
@@ -33,8 +33,9 @@ export function linePlot({ title, x, y, lines }: Plot): string {
   const right = WIDTH - RIGHT
   const parts = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">`,
+    `<title>${escaped(title)}: ${escaped(y)}</title>`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="#ffffff"/>`,
-    text(LEFT, 24, title, 'font-size="15" font-weight="bold"'),
+    text(LEFT, 22, title, 'font-size="15" font-weight="bold"'),
   ]
   for (const share of [0, 0.25, 0.5, 0.75, 1]) {
     const at = fixed(heightOf(top * share))
@@ -43,7 +44,7 @@ export function linePlot({ title, x, y, lines }: Plot): string {
   }
   for (const value of xs) parts.push(text(placeOf(value), HEIGHT - BOTTOM + 18, amount(value), 'text-anchor="middle"'))
   parts.push(text((LEFT + right) / 2, HEIGHT - 10, x, 'text-anchor="middle"'))
-  parts.push(text(LEFT, TOP - 8, y, 'fill="#555555"'))
+  parts.push(text(LEFT, TOP - 12, y, 'fill="#555555"'))
   const labels = spread(lines.map(({ points }) => heightOf(points.at(-1)?.[1] ?? 0)))
   lines.forEach(({ name, points }, i) => {
     const colour = COLOURS[i % COLOURS.length]!

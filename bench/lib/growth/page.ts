@@ -1,21 +1,32 @@
 import { NAMES, short } from '../compare/judge.js'
-import { AXES } from './axes.js'
+import { calibrationLine } from '../compare/report.js'
+import { AXES, type Point } from './axes.js'
+import { processorUs } from './limits.js'
 import { linePlot } from './line-plot.js'
 import type { Sizes } from './sizes.js'
-import type { GrowthOf, Measured, RestOf, Stored } from './stored.js'
+import type { Circumstances, GrowthOf, Measured, RestOf, Stored } from './stored.js'
 
 /** What each figure is called in a table. */
 const FIGURES: Readonly<Record<string, string>> = {
+  clientUs: 'processor time, client, µs',
+  serverUs: 'server, µs',
   drain: 'drained /s',
-  items: 'ended /s',
   add: 'added in bulk /s',
-  clientUs: 'client µs',
-  serverUs: 'server µs',
   heapMb: 'live heap of the worker, MB',
   peakMb: 'its peak memory, MB',
   storedMb: 'stored, MB',
   mbPerSecond: 'input drained, MB/s',
   leastShare: 'smallest share of a process',
+}
+
+const UNITS = {
+  cost: 'µs of processor time for each drained item, client and server',
+  rate: 'items drained a second',
+} as const
+
+const PLOTTED: Readonly<Record<keyof typeof UNITS, (figures: Point['figures']) => number>> = {
+  cost: processorUs,
+  rate: ({ drain = 0 }) => drain,
 }
 
 /** The name of the plot of an axis, beside the page. */
@@ -42,10 +53,10 @@ export function growthPage(stored: Stored): { readonly page: string; readonly pl
       linePlot({
         title: axis.title,
         x: axis.of,
-        y: axis.unit,
+        y: UNITS[axis.plotted],
         lines: of.map(({ kind, points }) => ({
           name: NAMES[kind],
-          points: points.map(({ size, figures }) => [size, figures[axis.plotted]!] as const),
+          points: points.map(({ size, figures }) => [size, PLOTTED[axis.plotted](figures)] as const),
         })),
       }),
     )
@@ -96,5 +107,5 @@ function restTable(all: readonly RestOf[]): string[] {
   ]
 }
 
-const head = (kind: GrowthOf['kind'], { at, commit, machine, about }: GrowthOf['circumstances']) =>
-  `${NAMES[kind]}: ${at}, commit ${commit}, ${machine}; ${about}.`
+const head = (kind: GrowthOf['kind'], { at, commit, machine, about, calibrations }: Circumstances) =>
+  `${NAMES[kind]}: ${at}, commit ${commit}, ${machine}; ${about}. ${calibrationLine({ calibrations })}`

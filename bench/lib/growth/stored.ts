@@ -1,4 +1,5 @@
 import type { PlaceKind } from '../contenders/contender.js'
+import type { Calibration } from '../remote-contender.js'
 import type { AtRest } from './at-rest.js'
 import type { Point } from './axes.js'
 import type { Scale, Sizes } from './sizes.js'
@@ -9,6 +10,8 @@ export interface Circumstances {
   readonly commit: string
   readonly machine: string
   readonly about: string
+  /** Before the first figure and after each. */
+  readonly calibrations: readonly Calibration[]
 }
 
 export interface GrowthOf {

@@ -92,6 +92,7 @@ function sitePath(file) {
     if (ASSETS.has(extname(path))) return path
     return path.endsWith('.md') ? path.replace(/\.md$/, '.html') : `${path}/index.html`
   }
+  if (ASSETS.has(extname(file))) return `files/${file}`
   if (PROJECT.includes(file)) return `project/${file.toLowerCase().replace(/\.md$/, '.html')}`
   return `files/${file}${isFolder(file) ? '/index' : ''}.html`
 }
