@@ -104,9 +104,11 @@ test.each([
   await backend.close()
 })
 
-test('millrace/source/redis looks for its driver as CommonJS does', async () => {
-  const { RedisStreamInlet } = require('millrace/source/redis')
-  const inlet = new RedisStreamInlet({ url: 'redis://127.0.0.1:1', stream: 's', group: 'g' })
+test.each([
+  ['millrace/source/redis', 'RedisStreamInlet', { url: 'redis://127.0.0.1:1', stream: 's', group: 'g' }],
+  ['millrace/source/nats', 'JetStreamInlet', { servers: 'nats://127.0.0.1:1', stream: 's', durable: 'd' }],
+])('%s looks for its driver as CommonJS does', async (door, name, options) => {
+  const inlet = new (require(door)[name])(options)
   const error = await inlet.subscribe().catch((error) => error)
   expect(error).toMatchObject({ code: 'DRIVER_MISSING', cause: { code: 'MODULE_NOT_FOUND' } })
   await inlet.close()

@@ -205,6 +205,7 @@ export class RedisStreamInlet implements Inlet {
       adapter,
       origin: this,
       leaseMs,
+      claims: this.capabilities,
       isPaused: () => this.isPaused,
       capabilities: this.#capabilities(adapter, () => sub),
       onClose: (closed) => this.#subscriptions.delete(closed),

@@ -18,7 +18,8 @@ describeInlet({
   test: { describe, it },
   // Leases and delays live by the server's time.
   realTime: true,
-  quietMs: 30,
+  // A step of a wait is a quiet moment and a pause: together they must stay well within a lease.
+  quietMs: 5,
   open: ({ leaseMs }) => {
     opened += 1
     const stream = `clause ${opened}`

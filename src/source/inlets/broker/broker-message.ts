@@ -9,6 +9,8 @@ export interface BrokerDelivery {
   readonly value: Uint8Array
   readonly headers: Headers
   readonly subject: string
+  /** The stream that the cursor is of. Default: the subject. */
+  readonly stream?: string
   /** Default `''`: the broker has no partitions. */
   readonly partitionKey?: string
   readonly cursor: string
@@ -46,7 +48,7 @@ export abstract class BrokerMessage implements Message {
     this.headers = read.headers
     this.subject = read.subject
     this.partitionKey = read.partitionKey ?? ''
-    this.cursor = new BrokerCursor(read.subject, read.cursor)
+    this.cursor = new BrokerCursor(read.stream ?? read.subject, read.cursor)
     this.deliveryCount = read.deliveryCount
     if (read.timestampMs !== undefined) this.timestampMs = read.timestampMs
     if (read.note !== undefined) this.note = read.note

@@ -19,6 +19,8 @@ export interface BrokerAdapter<M extends BrokerMessage> {
   pull(max: number): Promise<readonly M[]>
   /** Resolves when there may be something to pull: too early is harmless, too late is what `idleMs` is for. Never rejects. */
   arrival(): Promise<void> | undefined
+  /** Whoever waited for it has gone. What has come meanwhile is for the next pull. Never rejects. */
+  abandon?(): Promise<void>
   /** How long to wait at most before pulling again. */
   idleMs(): Ms
   ack(message: M): MaybePromise<Applied>
@@ -36,8 +38,10 @@ export interface BrokerSubscriptionOptions<M extends BrokerMessage> {
   readonly adapter: BrokerAdapter<M>
   /** Whose messages these are: those of any subscription of the inlet. */
   readonly origin: object
-  /** Capabilities beside those that every broker here has. */
+  /** Capabilities beside those that are written here. */
   readonly capabilities: Partial<Capabilities>
+  /** Which of all these the inlet claims. */
+  readonly claims: ReadonlySet<CapabilityName>
   readonly leaseMs: Ms
   readonly isPaused: () => boolean
   readonly onClose: (sub: BrokerSubscription<M>) => void
@@ -99,7 +103,7 @@ export class BrokerSubscription<M extends BrokerMessage> implements Subscription
   }
 
   capability<K extends CapabilityName>(name: K): Capabilities[K] | undefined {
-    return this.#can[name]
+    return this.#o.claims.has(name) ? this.#can[name] : undefined
   }
 
   /** @internal Something may be there: pull now. */
@@ -230,6 +234,7 @@ export class BrokerSubscription<M extends BrokerMessage> implements Subscription
       }
       const onAbort = () => {
         end()
+        void adapter.abandon?.()
         reject(signal.reason)
       }
       const cancel = clock.after(adapter.idleMs(), wakeUp)

@@ -27,7 +27,7 @@ const NAMES = Object.freeze({
 /** What a termination says of its message. */
 function wordsOfTerm(message: BrokerMessage, result: ResultOf<'term'>, group: string): LetterWords {
   const { error } = result
-  return words(message, group, {
+  return words({ subject: message.cursor.stream, cursor: message.cursor }, group, {
     class: classLabel(result.class),
     error: error === undefined ? '' : errorMessage(error),
     errorName: error === undefined || typeof error === 'string' ? '' : errorName(error),
@@ -53,7 +53,7 @@ export function keepWithMessage(ctx: Context, record: DeadLetterRecord, origin: 
   const message = ctx.get(deadLetteredMessageKey) as Partial<BrokerMessage> | undefined
   if (message?.origin !== origin) return false
   const mine = message as BrokerMessage
-  mine.letter = wordsOfRecord(mine, record, group)
+  mine.letter = wordsOfRecord({ subject: mine.cursor.stream, cursor: mine.cursor }, record, group)
   return true
 }
 
