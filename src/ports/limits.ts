@@ -3,6 +3,9 @@ import type { Ms } from '../core/time/time.js'
 /** How soon a gate is polled where its notification may be lost, unless its hold says otherwise. */
 export const GATE_POLL_MS: Ms = 1_000
 
+/** How long a process may take to fire an occurrence of a schedule before another process tries. */
+export const SCHEDULE_CLAIM_MS: Ms = 90_000
+
 /** How many attempts of an item a backend keeps: the newest. */
 export const ATTEMPTS_KEPT = 100
 

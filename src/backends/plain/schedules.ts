@@ -1,4 +1,5 @@
 import type { ScheduleRecord } from '../../ports/ledger.js'
+import { SCHEDULE_CLAIM_MS } from '../../ports/limits.js'
 import type { CommitResult, EffectOf, Guard } from '../../ports/settlement.js'
 import { checkGuard, STALE } from '../shared/check-guard.js'
 import type { SortedEffects } from '../shared/sort-effects.js'
@@ -6,9 +7,6 @@ import type { PlainContext } from './context.js'
 import { applySideEffects, type SideEffect, sideEffectsOf, writeSchedule } from './control.js'
 import { enqueue } from './enqueue.js'
 import { readObject } from './plain-ports.js'
-
-/** How long an occurrence stays claimed by the process that fires it. */
-const CLAIM_MS = 90_000
 
 type ScheduleGuard = Extract<Guard, { by: 'schedule' }>
 
@@ -27,7 +25,7 @@ export function fireSchedule(
     const refused = checkGuard(guard, undefined, (await readSchedule(context, name))?.nextAt)
     if (refused !== undefined) return refused
     // One name for the whole adapter: when the settlement is repeated, the claim is still its own.
-    const holder = await context.store.claim(context.keys.fire(name, at ?? 0), context.name, CLAIM_MS)
+    const holder = await context.store.claim(context.keys.fire(name, at ?? 0), context.name, SCHEDULE_CLAIM_MS)
     if (holder !== context.name) return STALE
     await enqueue(context, sorted.enqueues[0]?.item.id, { ...sorted, controls: [], cancels: [] }, true)
     const effects = sideEffectsOf(sorted)

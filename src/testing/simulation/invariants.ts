@@ -1,8 +1,10 @@
+import type { Ms } from '../../core/time/time.js'
 import type { ItemView } from '../../ports/inspect.js'
+import { ATTEMPTS_KEPT } from '../../ports/limits.js'
 import type { GroupValue } from '../../ports/settlement.js'
 import { BrokenPromiseError } from './errors.js'
 import { isGate } from './gate-history.js'
-import type { History, ItemHistory } from './history.js'
+import type { History, ItemHistory, SimulatedRun } from './history.js'
 import { checkWaits } from './wait-invariants.js'
 import type { World } from './world.js'
 
@@ -15,9 +17,6 @@ export interface Aftermath {
   /** Processes that lived to the end: every wait in them must have settled. */
   readonly survivors: ReadonlySet<string>
 }
-
-/** A backend forgets the oldest of more attempts than this. */
-const REMEMBERED_ATTEMPTS = 100
 
 /** Compares what the backend says with what happened. Throws the first promise that does not hold. */
 export async function checkAftermath(world: World): Promise<void> {
@@ -166,16 +165,10 @@ function checkEnding(item: ItemHistory, { controls }: History): void {
 function checkCancelled(history: History, item: ItemHistory): void {
   for (const run of item.runs) {
     const askedMs = history.controls.askedToStop(item.id, run.fence)
-    const process = history.processes.get(run.process)
-    if (askedMs === undefined || process === undefined || run.settledNth !== undefined) continue
     // A heartbeat whose answer is lost is repeated; one that fails for a whole lease loses it, which is reported too.
-    const byMs = Math.max(askedMs, process.awakeMs) + 2 * process.leaseMs
-    const endedMs = Math.min(run.endedMs ?? Infinity, process.goneMs ?? Infinity)
-    if (endedMs <= byMs || (run.toldMs ?? Infinity) <= byMs) continue
-    throw new BrokenPromiseError(
-      'a cancelled run is notified',
-      `${run.id}#${run.fence} went on in ${run.process} long after it was cancelled`,
-    )
+    if (askedMs === undefined || wasNotified(history, run, askedMs, 2)) continue
+    const what = `${run.id}#${run.fence} went on in ${run.process} long after it was cancelled`
+    throw new BrokenPromiseError('a cancelled run is notified', what)
   }
 }
 
@@ -183,16 +176,19 @@ function checkCancelled(history: History, item: ItemHistory): void {
 function checkLosers({ history }: Aftermath, item: ItemHistory): void {
   for (const run of item.runs) {
     const next = item.leases.find(({ fence }) => fence > run.fence)
-    const process = history.processes.get(run.process)
-    if (next === undefined || process === undefined || run.settledNth !== undefined) continue
-    const byMs = Math.max(next.ms, process.awakeMs) + process.leaseMs
-    const endedMs = Math.min(run.endedMs ?? Infinity, process.goneMs ?? Infinity)
-    if (endedMs <= byMs || (run.toldMs ?? Infinity) <= byMs) continue
-    throw new BrokenPromiseError(
-      'a run that lost its lease is notified',
-      `${run.id}#${run.fence} went on in ${run.process} long after fence ${next.fence} had taken over`,
-    )
+    if (next === undefined || wasNotified(history, run, next.ms, 1)) continue
+    const what = `${run.id}#${run.fence} went on in ${run.process} long after fence ${next.fence} had taken over`
+    throw new BrokenPromiseError('a run that lost its lease is notified', what)
   }
+}
+
+/** Whether a run ended, or was notified, within so many leases of something that concerns it. What was settled need not be. */
+function wasNotified(history: History, run: SimulatedRun, sinceMs: Ms, leases: number): boolean {
+  const process = history.processes.get(run.process)
+  if (process === undefined || run.settledNth !== undefined) return true
+  const byMs = Math.max(sinceMs, process.awakeMs) + leases * process.leaseMs
+  const endedMs = Math.min(run.endedMs ?? Infinity, process.goneMs ?? Infinity)
+  return endedMs <= byMs || (run.toldMs ?? Infinity) <= byMs
 }
 
 /** Every run that counted is remembered, once. */
@@ -201,7 +197,7 @@ async function checkAttempts({ backendState }: World, { history, views }: Afterm
   if (inspect === undefined || !history.isExact) return
   for (const item of history.items.values()) {
     const settled = item.runs.filter(({ settledNth }) => settledNth !== undefined)
-    if (settled.length >= REMEMBERED_ATTEMPTS || !views.has(item.id) || isGate(item)) continue
+    if (settled.length >= ATTEMPTS_KEPT || !views.has(item.id) || isGate(item)) continue
     const remembered = await inspect.attempts(item.id)
     if (remembered.length === settled.length) continue
     throw new BrokenPromiseError(

@@ -4,8 +4,6 @@ import type { Schedule } from './config.js'
 // Which occurrence is due, missed or next. When a cron expression comes around: next-after.ts. That one process of the fleet fires it:
 // ticker.ts, by a claim in schedule-store.ts.
 
-/** How long a process may take to fire an occurrence before another process tries. */
-export const CLAIM_MS: Ms = 90_000
 /** An occurrence that fires this late was not missed: its process may just have restarted. */
 const GRACE_MS: Ms = 90_000
 /** The least that `next` functions are apart. */

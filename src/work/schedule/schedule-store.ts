@@ -5,6 +5,7 @@ import { retry } from '../../core/retry/retry.js'
 import type { At } from '../../core/time/time.js'
 import type { Envelope } from '../../ports/item.js'
 import type { Ledger, ScheduleRecord } from '../../ports/ledger.js'
+import { SCHEDULE_CLAIM_MS } from '../../ports/limits.js'
 import type { CommitResult, Effect } from '../../ports/settlement.js'
 import { definitionOf } from '../define/built-work.js'
 import { checkInput } from '../define/input-schema.js'
@@ -16,7 +17,6 @@ import { type ResolvedItem, rootOrigin } from '../enqueue/resolve-item.js'
 import { endEnqueueSpan } from '../observe/tracing.js'
 import { checkWork } from '../settle/result-tree.js'
 import type { Schedule } from './config.js'
-import { CLAIM_MS } from './occurrence.js'
 
 /** The work that `run` returned, checked once: in every try its item has the same group and trace. */
 export interface Made {
@@ -127,7 +127,7 @@ export class ScheduleStore {
   /** Reads back a claim whose answer may have been lost. */
   async #claim(key: string): Promise<boolean> {
     const { store } = this.context.ports
-    if (await store.setIfNotExists(key, this.#name, CLAIM_MS)) return true
+    if (await store.setIfNotExists(key, this.#name, SCHEDULE_CLAIM_MS)) return true
     return (await store.get(key)) === this.#name
   }
 

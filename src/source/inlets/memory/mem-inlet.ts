@@ -3,7 +3,7 @@ import { OptionError } from '../../../core/options.js'
 import { callable, clock, flag, number, readOptions, unchecked } from '../../../core/read-options.js'
 import { type Clock, systemClock } from '../../../core/time/clock.js'
 import type { Ms } from '../../../core/time/time.js'
-import { InletClosedError } from '../../errors.js'
+import { OpenSubscriptions } from '../open-subscriptions.js'
 import type { CapabilityName, Inlet, SubscribeConfig, Subscription } from '../subscription.js'
 import { type MemMessageSpec, recordOf } from './mem-message.js'
 import { MemStream } from './mem-stream.js'
@@ -62,8 +62,7 @@ export class MemInlet implements Inlet {
   readonly #ids = new Set<string>()
   readonly #stream: MemStream
   readonly #subscriptionOptions: Omit<MemSubscriptionOptions, 'groupId' | 'onClose'>
-  readonly #subscriptions = new Set<MemSubscription>()
-  #isClosed = false
+  readonly #subscriptions = new OpenSubscriptions<MemSubscription>()
 
   constructor(options?: MemInletOptions) {
     let ids = 0
@@ -109,7 +108,7 @@ export class MemInlet implements Inlet {
 
   /** Adds messages at the end and wakes waiting consumers. Returns their ids. */
   queue(...messages: readonly MemMessageSpec[]): string[] {
-    if (this.#isClosed) throw new InletClosedError('queue messages')
+    this.#subscriptions.check('queue messages')
     const ids = this.#append(messages)
     this.#stream.wake()
     return ids
@@ -119,21 +118,13 @@ export class MemInlet implements Inlet {
     config: SubscribeConfig = { topics: [] },
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<Subscription> {
-    options.signal?.throwIfAborted()
-    if (this.#isClosed) throw new InletClosedError('be subscribed to')
-    const sub = new MemSubscription({
-      ...this.#subscriptionOptions,
-      groupId: config.group ?? '',
-      onClose: (closed) => this.#subscriptions.delete(closed),
-    })
-    this.#subscriptions.add(sub)
-    return sub
+    const own = { ...this.#subscriptionOptions, groupId: config.group ?? '' }
+    return this.#subscriptions.add(options.signal, (onClose) => new MemSubscription({ ...own, onClose }))
   }
 
   /** Closes every subscription. What is out stays out, and can still be settled. */
-  async close(): Promise<void> {
-    this.#isClosed = true
-    await Promise.all([...this.#subscriptions].map((sub) => sub.close()))
+  close(): Promise<void> {
+    return this.#subscriptions.close()
   }
 
   /** Gives partitions to the group, as a rebalance does: they are delivered, and `onAssigned` is called. */

@@ -3,7 +3,7 @@ import { callable, clock, number, readOptions, text } from '../../../core/read-o
 import { type Clock, systemClock } from '../../../core/time/clock.js'
 import type { Ms } from '../../../core/time/time.js'
 import type { PulledWork, Queue } from '../../../ports/ports.js'
-import { InletClosedError } from '../../errors.js'
+import { OpenSubscriptions } from '../open-subscriptions.js'
 import type { CapabilityName, Inlet, SubscribeConfig, Subscription } from '../subscription.js'
 import { QueueMessage } from './queue-message.js'
 import { QueueSubscription } from './queue-subscription.js'
@@ -39,9 +39,8 @@ export class QueueInlet implements Inlet {
   readonly capabilities: ReadonlySet<CapabilityName>
   readonly #queue: Queue
   readonly #o: Required<QueueInletOptions>
-  readonly #subscriptions = new Set<QueueSubscription>()
+  readonly #subscriptions = new OpenSubscriptions<QueueSubscription>()
   #positions = 0
-  #isClosed = false
 
   constructor(queue: Queue, options?: QueueInletOptions) {
     for (const method of ['pop', 'ack', 'fail', 'heartbeat'] as const) {
@@ -68,20 +67,18 @@ export class QueueInlet implements Inlet {
     _config: SubscribeConfig = { topics: [] },
     options: { readonly signal?: AbortSignal } = {},
   ): Promise<Subscription> {
-    options.signal?.throwIfAborted()
-    if (this.#isClosed) throw new InletClosedError('be subscribed to')
-    const sub = new QueueSubscription({
+    const { clock, leaseMs, idlePollMs } = this.#o
+    const messageOf = (pulled: PulledWork) => this.#messageOf(pulled)
+    const own = {
       queue: this.#queue,
-      clock: this.#o.clock,
-      leaseMs: this.#o.leaseMs,
-      idlePollMs: this.#o.idlePollMs,
+      clock,
+      leaseMs,
+      idlePollMs,
       capabilities: this.capabilities,
-      messageOf: (pulled) => this.#messageOf(pulled),
+      messageOf,
       origin: this,
-      onClose: (closed) => this.#subscriptions.delete(closed),
-    })
-    this.#subscriptions.add(sub)
-    return sub
+    }
+    return this.#subscriptions.add(options.signal, (onClose) => new QueueSubscription({ ...own, onClose }))
   }
 
   /** Polls the queue now: call it when you know that something was pushed. */
@@ -89,9 +86,8 @@ export class QueueInlet implements Inlet {
     for (const sub of this.#subscriptions) sub.wake()
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true
-    await Promise.all([...this.#subscriptions].map((sub) => sub.close()))
+  close(): Promise<void> {
+    return this.#subscriptions.close()
   }
 
   #messageOf(pulled: PulledWork): QueueMessage {
