@@ -4,8 +4,8 @@
  */
 export function callObserver(observer: () => unknown): void {
   try {
-    const told = observer()
-    if (told instanceof Promise) told.catch(() => undefined)
+    const answer = observer()
+    if (answer instanceof Promise) answer.catch(() => undefined)
   } catch {
     // The same as above.
   }

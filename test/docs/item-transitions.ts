@@ -6,7 +6,7 @@ import type { Ledger } from '../../src/ports/ledger.js'
 import type { Settlement } from '../../src/ports/settlement.js'
 import { type ItemState, itemState } from '../../src/ports/words.js'
 import { FakeClock } from '../../src/testing/fake-clock.js'
-import { type ItemVerb, act } from '../../src/work/control/item-actions.js'
+import { act, type ItemVerb } from '../../src/work/control/item-actions.js'
 import {
   enqueueGateSettlement,
   enqueueHeldSettlement,

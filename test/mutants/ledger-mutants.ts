@@ -419,7 +419,7 @@ export const ledgerMutants: readonly LedgerMutant[] = [
   },
   {
     fault: 'an extension never reports a cancel',
-    caughtBy: 'ledger: a heartbeat tells the holder of an item that it is cancelled',
+    caughtBy: 'ledger: a heartbeat notifies the holder of an item of its cancel',
     isPlayed: true,
     of: (ledger) => ({
       extend: async (held, leaseMs, me) =>

@@ -129,9 +129,11 @@ function clocksOfWorkers(workers: readonly WorkerReport[]): Diagnosis[] {
   const alive = workers.filter(({ isAlive }) => isAlive)
   return [...new Set(alive.map(({ host }) => host))].flatMap((host): Diagnosis[] => {
     const there = alive.filter((worker) => worker.host === host)
-    const told = there.flatMap(({ id, settings }) => (settings?.clock === undefined ? [] : [{ id, ...settings.clock }]))
+    const reported = there.flatMap(({ id, settings }) =>
+      settings?.clock === undefined ? [] : [{ id, ...settings.clock }],
+    )
     // The most exact measurement counts for the machine.
-    const [best] = told.toSorted((a, b) => a.giveOrTakeMs - b.giveOrTakeMs)
+    const [best] = reported.toSorted((a, b) => a.giveOrTakeMs - b.giveOrTakeMs)
     if (best === undefined || Math.abs(best.aheadMs) - best.giveOrTakeMs <= SKEW_MS) return []
     const { id, aheadMs } = best
     const others = there.length === 1 ? '' : ` and ${counted(there.length - 1, 'more worker')}`

@@ -39,10 +39,10 @@ export function changeFeed<S extends Changeable, V>(options: ChangeFeedOptions<S
     for (const source of sources) source.isChanged = false
     if (listeners.size === 0) return
     const values = Object.freeze(sources.map(options.read))
-    for (const listener of [...listeners]) tell(listener, values)
+    for (const listener of [...listeners]) notify(listener, values)
   }
 
-  function tell(listener: (changed: readonly V[]) => void, values: readonly V[]): void {
+  function notify(listener: (changed: readonly V[]) => void, values: readonly V[]): void {
     try {
       const answer: unknown = listener(values)
       // An async listener is allowed; its rejection must not end the process.

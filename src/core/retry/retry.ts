@@ -40,7 +40,7 @@ export async function retry<T, E = never>(
     let failure: unknown
     try {
       const result = await fn(state)
-      await tell(hooks.onSuccess, result, state)
+      await callHook(hooks.onSuccess, result, state)
       return result
     } catch (error) {
       failure = error
@@ -50,11 +50,11 @@ export async function retry<T, E = never>(
     if (answer === false || state.attempt >= policy.attempts) {
       // Where `on` goes on after an abort, what ran out of attempts is the abort itself.
       const error = answer === false ? abortReason(failure) : failure
-      await tell(hooks.onError, error, state)
+      await callHook(hooks.onError, error, state)
       if ('errorResult' in options) return options.errorResult as E
       throw error
     }
-    await tell(hooks.onRetry, failure, state)
+    await callHook(hooks.onRetry, failure, state)
     const pauseMs = Math.max(atLeast(answer), backoff(state.attempt, policy, random))
     try {
       await sleep(pauseMs, signal)
@@ -88,12 +88,12 @@ function stopOnAbort(error: unknown): boolean | number {
 
 /** An abort is the caller's own wish, so `errorResult` does not turn it into a success. */
 async function stop(hooks: RetryHooks, reason: unknown, state: RetryState): Promise<never> {
-  await tell(hooks.onError, reason, state)
+  await callHook(hooks.onError, reason, state)
   throw reason
 }
 
 /** A watcher cannot change the outcome: if it could, a broken logger would repeat work that had succeeded. */
-async function tell<V>(
+async function callHook<V>(
   hook: ((value: V, state: RetryState) => unknown) | undefined,
   value: V,
   state: RetryState,

@@ -1,4 +1,4 @@
-/** One line of the guild's log, written in the transaction of what it tells. */
+/** One line of the guild's log, written in the transaction of what it reports. */
 export interface WritLogDoc {
   readonly id: string
   readonly writId: string

@@ -42,7 +42,7 @@ export interface LedgerFeedOptions {
   readonly heartbeatMs: Ms
   readonly worker: WorkerRecord
   /** The record that a heartbeat carries. Default: the same each time. */
-  readonly told?: () => WorkerRecord
+  readonly record?: () => WorkerRecord
   readonly clock: Clock
   /** What this worker has room for, by type. Undefined: for anything. */
   readonly rooms?: () => readonly Room[] | undefined
@@ -110,7 +110,7 @@ export function ledgerFeed<R extends PendingSettlement = PendingSettlement>(
         o.ledger.extend(
           deliveries.map(({ item, isRunning }) => ({ lease: item.lease, running: isRunning })),
           o.leaseMs,
-          o.told?.() ?? o.worker,
+          o.record?.() ?? o.worker,
         ),
     },
     onReady: (wake) => {

@@ -18,9 +18,9 @@ export interface SimulatedRun {
   readonly startedMs: Ms
   endedMs?: Ms
   /** Its signal fired. */
-  toldMs?: Ms
+  notifiedMs?: Ms
   /** The code of the reason that its signal gave. */
-  toldWhy?: string
+  notifiedWhy?: string
   /** When it was settled it had taken all the time that its type allows. Its signal may have fired for another reason before. */
   hasRunOut?: boolean
   /** It was settled as something else before its handler returned: it was cancelled, or timed out. */
@@ -245,10 +245,10 @@ export class History {
     run.outcome = outcome
   }
 
-  told(run: SimulatedRun, reason: unknown): void {
-    run.toldMs = this.#now()
+  notified(run: SimulatedRun, reason: unknown): void {
+    run.notifiedMs = this.#now()
     const { code } = (reason ?? {}) as { readonly code?: unknown }
-    if (typeof code === 'string') run.toldWhy = code
+    if (typeof code === 'string') run.notifiedWhy = code
   }
 
   #checkStart(item: ItemHistory, run: SimulatedRun): void {
@@ -268,7 +268,7 @@ export class History {
     }
     const before = item.runs.at(-1)
     // A run that knows that its lease has ended can settle nothing.
-    const wasTold = (before?.toldMs ?? Infinity) <= (before?.endedMs ?? 0)
+    const wasNotified = (before?.notifiedMs ?? Infinity) <= (before?.endedMs ?? 0)
     const isSame =
       before?.process === run.process &&
       before.attempt === run.attempt &&
@@ -280,7 +280,7 @@ export class History {
       before.isRefused !== true &&
       before.isPutOff !== true &&
       !isDeferral(before) &&
-      !wasTold
+      !wasNotified
     ) {
       this.breaks(
         'a process does not run again what it has run',
@@ -343,7 +343,7 @@ export class History {
         // in a process that stood still and could not be notified.
         const tookMs = (run.endedMs ?? this.#now()) - run.startedMs
         run.hasRunOut = tookMs >= (item.runTimeout ?? Number.POSITIVE_INFINITY)
-        const wasOver = run.toldMs !== undefined || run.hasRunOut
+        const wasOver = run.notifiedMs !== undefined || run.hasRunOut
         if (wasOver && !effects.some((effect) => effect.do === 'complete')) run.isOverruled = true
       }
     }

@@ -143,7 +143,7 @@ function checkEnding(item: ItemHistory, { controls }: History): void {
         if (run?.outcome?.kind !== 'returned') throw broken(`but no handler returned under fence ${fence}`)
         break
       case 'exhausted':
-        if (run?.outcome?.kind !== 'threw' && run?.toldWhy !== 'RUN_TIMEOUT' && run?.hasRunOut !== true)
+        if (run?.outcome?.kind !== 'threw' && run?.notifiedWhy !== 'RUN_TIMEOUT' && run?.hasRunOut !== true)
           throw broken(`but no handler threw or ran out of time under fence ${fence}`)
         break
       case 'cancelled':
@@ -188,7 +188,7 @@ function wasNotified(history: History, run: SimulatedRun, sinceMs: Ms, leases: n
   if (process === undefined || run.settledNth !== undefined) return true
   const byMs = Math.max(sinceMs, process.awakeMs) + leases * process.leaseMs
   const endedMs = Math.min(run.endedMs ?? Infinity, process.goneMs ?? Infinity)
-  return endedMs <= byMs || (run.toldMs ?? Infinity) <= byMs
+  return endedMs <= byMs || (run.notifiedMs ?? Infinity) <= byMs
 }
 
 /** Every run that counted is remembered, once. */

@@ -92,7 +92,7 @@ export class Process implements SimulatedProcess, Owner {
   readonly #maker: ProcessMaker
   readonly #wire: Wire
   readonly #remote: RemoteBackend
-  readonly #told: ProcessHistory
+  readonly #history: ProcessHistory
   readonly #stopDrainMs: Ms
   #go: () => void = () => undefined
 
@@ -112,8 +112,8 @@ export class Process implements SimulatedProcess, Owner {
     this.#remote = remoteBackend(maker.shared, maker.ground, this.#wire, history)
     const given = maker.system(this)
     this.#stopDrainMs = given.stopDrain ?? 5_000
-    this.#told = { leaseMs: given.visibility ?? 30_000, awakeMs: scheduler.nowMs }
-    history.processes.set(name, this.#told)
+    this.#history = { leaseMs: given.visibility ?? 30_000, awakeMs: scheduler.nowMs }
+    history.processes.set(name, this.#history)
     const watcher = {
       name,
       history,
@@ -171,7 +171,7 @@ export class Process implements SimulatedProcess, Owner {
   readonly pause = (ms: Ms): void => {
     this.#maker.journal.write(this.name, `stands still for ${ms} ms`)
     this.pausedUntilMs = Math.max(this.pausedUntilMs, this.#maker.scheduler.nowMs + ms)
-    this.#told.awakeMs = this.pausedUntilMs
+    this.#history.awakeMs = this.pausedUntilMs
   }
 
   /** Stops as for a deploy; resolves also when it crashes meanwhile. */
@@ -202,7 +202,7 @@ export class Process implements SimulatedProcess, Owner {
 
   #leave(): void {
     this.isDead = true
-    this.#told.goneMs ??= this.#maker.scheduler.nowMs
+    this.#history.goneMs ??= this.#maker.scheduler.nowMs
     this.#wire.close()
     this.#go()
   }

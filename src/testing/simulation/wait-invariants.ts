@@ -13,9 +13,9 @@ export function checkWaits(after: Aftermath): void {
       if (after.survivors.has(wait.process)) throw new BrokenPromiseError('every wait settles', `${who} never settled`)
     } else if ('value' in wait.settled) {
       const truth = wait.kind === 'result' ? after.views.get(wait.id)?.result : after.groups.get(wait.groupId)?.value
-      const told = wait.settled.value === undefined ? undefined : defaultCodec.stringify(wait.settled.value)
-      if (told !== truth && isKept(after, wait) && isSure(after, wait)) {
-        throw new BrokenPromiseError('a wait settles with the truth', `${who} got ${told}, and it is ${truth}`)
+      const got = wait.settled.value === undefined ? undefined : defaultCodec.stringify(wait.settled.value)
+      if (got !== truth && isKept(after, wait) && isSure(after, wait)) {
+        throw new BrokenPromiseError('a wait settles with the truth', `${who} got ${got}, and it is ${truth}`)
       }
     } else checkRejection(after, wait, wait.settled.error, who)
   }

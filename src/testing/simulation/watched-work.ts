@@ -75,13 +75,13 @@ async function watched<R>(
   const runs = items.map(({ id, fence, attempt, groupId, signal }) => {
     journal.write(name, `▶ ${type} ${id}#${fence}, attempt ${attempt}`)
     const run = start({ id, fence, attempt, groupId, type, process: name })
-    signal.addEventListener('abort', () => history.told(run, signal.reason), { once: true })
+    signal.addEventListener('abort', () => history.notified(run, signal.reason), { once: true })
     return { run, ended: began(id, type) }
   })
   const end = (outcomeAt: (index: number) => Outcome) => {
     for (const [index, { run, ended }] of runs.entries()) {
       const outcome = outcomeAt(index)
-      journal.write(name, `■ ${run.id}#${run.fence} ${told(outcome)}`)
+      journal.write(name, `■ ${run.id}#${run.fence} ${outcomeText(outcome)}`)
       history.ended(run, outcome)
       ended()
     }
@@ -98,7 +98,7 @@ async function watched<R>(
   return returned
 }
 
-function told(outcome: Outcome): string {
+function outcomeText(outcome: Outcome): string {
   if (outcome.kind === 'returned') return 'returned'
   return `threw ${outcome.error instanceof Error ? outcome.error.name : typeof outcome.error}`
 }

@@ -128,9 +128,9 @@ export class Wire {
 
   async #execute<T>(name: string, execute: () => MaybePromise<T>, notes: CallNotes<T>): Promise<T> {
     const value = copied(await execute())
-    const told = notes.answered?.(value) ?? ''
-    const what = `${name} of ${this.#owner.name}${told === '' ? '' : `: ${told}`}`
-    this.#world.journal.write('server', what, told === '' && notes.isRoutine)
+    const answer = notes.answered?.(value) ?? ''
+    const what = `${name} of ${this.#owner.name}${answer === '' ? '' : `: ${answer}`}`
+    this.#world.journal.write('server', what, answer === '' && notes.isRoutine)
     return value
   }
 

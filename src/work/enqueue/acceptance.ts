@@ -1,6 +1,6 @@
 import type { Receipt } from '../define/work.js'
 
-/** Is told what became of an enqueue. Neither function may throw. */
+/** Is notified of what became of an enqueue. Neither function may throw. */
 export interface AcceptanceListener {
   accepted(acceptance: Acceptance, receipt: Receipt): void
   failed(acceptance: Acceptance, error: unknown): void
@@ -43,7 +43,7 @@ export class Acceptance {
   listen(listener: AcceptanceListener): void {
     const end = this.#end
     // It failed before its caller had it. The caller may still ask for the outcome in this turn.
-    if (end !== undefined) queueMicrotask(() => this.#tell(listener, end))
+    if (end !== undefined) queueMicrotask(() => this.#notify(listener, end))
     else if (this.#listeners === undefined) this.#listeners = [listener]
     else this.#listeners.push(listener)
   }
@@ -61,10 +61,10 @@ export class Acceptance {
   #over(end: End): void {
     this.#end = end
     this.#settle?.(end)
-    for (const listener of this.#listeners ?? []) this.#tell(listener, end)
+    for (const listener of this.#listeners ?? []) this.#notify(listener, end)
   }
 
-  #tell(listener: AcceptanceListener, end: End): void {
+  #notify(listener: AcceptanceListener, end: End): void {
     if ('receipt' in end) listener.accepted(this, end.receipt)
     else listener.failed(this, end.error)
   }

@@ -155,18 +155,18 @@ class Answers implements AcceptanceListener {
   }
 }
 
-/** Counts what was accepted, and tells the caller. */
+/** Counts what was accepted, and reports it to the caller. */
 class Progress {
-  readonly #tell: ManyOptions['onProgress']
+  readonly #onProgress: ManyOptions['onProgress']
   receipts: ManyReceipts = { created: 0, coalesced: 0 }
 
-  constructor(tell: ManyOptions['onProgress']) {
-    this.#tell = tell
+  constructor(onProgress: ManyOptions['onProgress']) {
+    this.#onProgress = onProgress
   }
 
   report({ created, coalesced }: ManyReceipts): void {
     this.receipts = { created: this.receipts.created + created, coalesced: this.receipts.coalesced + coalesced }
-    this.#tell?.(this.receipts)
+    this.#onProgress?.(this.receipts)
   }
 }
 

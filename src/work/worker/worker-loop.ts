@@ -120,7 +120,7 @@ export class WorkerLoop {
         leaseMs: o.visibility,
         heartbeatMs: o.heartbeat,
         worker: context.worker,
-        told: () => context.workerRecord(),
+        record: () => context.workerRecord(),
         clock: o.clock,
         // Plain queues hand out anything: what finds no room is returned.
         rooms: () => (ledger.atomic ? this.#doers?.rooms : undefined),

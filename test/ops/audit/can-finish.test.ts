@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { blockedForever, itemCycleFrom, type GateNeed } from '../../../src/ops/audit/can-finish.js'
+import { blockedForever, type GateNeed, itemCycleFrom } from '../../../src/ops/audit/can-finish.js'
 
 const need = (count: number, ...of: readonly string[]): GateNeed => ({ need: count, of })
 

@@ -130,17 +130,17 @@ export class MemInlet implements Inlet {
   /** Gives partitions to the group, as a rebalance does: they are delivered, and `onAssigned` is called. */
   async assign(...partitionKeys: readonly string[]): Promise<void> {
     for (const partition of partitionKeys) this.#stream.letGo(partition)
-    await this.#tell('assigned', partitionKeys)
+    await this.#notify('assigned', partitionKeys)
   }
 
   /** Takes partitions from the group: nothing of them is delivered any more. Resolves when `onRevoked` has done its part. */
   async revoke(...partitionKeys: readonly string[]): Promise<void> {
     for (const partition of partitionKeys) this.#stream.holdBack(partition)
-    await this.#tell('revoked', partitionKeys)
+    await this.#notify('revoked', partitionKeys)
   }
 
-  async #tell(what: 'assigned' | 'revoked', partitionKeys: readonly string[]): Promise<void> {
-    await Promise.all([...this.#subscriptions].map((sub) => sub.tell(what, partitionKeys)))
+  async #notify(what: 'assigned' | 'revoked', partitionKeys: readonly string[]): Promise<void> {
+    await Promise.all([...this.#subscriptions].map((sub) => sub.notify(what, partitionKeys)))
   }
 
   #append(messages: readonly MemMessageSpec[]): string[] {

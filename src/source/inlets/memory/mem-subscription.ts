@@ -59,7 +59,7 @@ export class MemSubscription implements Subscription {
   }
 
   /** @internal Calls the hooks when partitions came, or are about to go; resolves when all of them have returned. */
-  async tell(what: 'assigned' | 'revoked', partitionKeys: readonly string[]): Promise<void> {
+  async notify(what: 'assigned' | 'revoked', partitionKeys: readonly string[]): Promise<void> {
     for (const hook of what === 'assigned' ? this.#assigned : this.#revoked) await hook(partitionKeys)
   }
 

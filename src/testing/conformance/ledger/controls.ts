@@ -72,7 +72,7 @@ export const controlClauses = clausesOn<LedgerBench>()({
       same([await bench.openCount('g'), await bench.openCount('h')], [0, 0], 'the open counts')
     },
   },
-  'ledger: a heartbeat tells the holder of an item that it is cancelled': {
+  'ledger: a heartbeat notifies the holder of an item of its cancel': {
     law: '`requestCancel` marks a running item; extend then answers `cancelled` to its holder, whose lease still settles.',
     hint: 'whether extend reads the mark.',
     async run(bench) {
@@ -105,13 +105,13 @@ export const controlClauses = clausesOn<LedgerBench>()({
         leaseMs: time.ms(50),
         worker: 'w2',
       })
-      const told = new Map(again.items.map(({ lease, cancelReason }) => [lease.id, cancelReason]))
+      const reasons = new Map(again.items.map(({ lease, cancelReason }) => [lease.id, cancelReason]))
       for (const id of three) {
         // A ledger may also end it right there, where it reads the mark anyway.
         const { ending } = await bench.view(id)
         holds(
-          told.get(id) === 'not needed' || ending === 'cancelled',
-          `the ${id} item comes with its reason, or has ended as cancelled (${String(told.get(id))}, ${String(ending)})`,
+          reasons.get(id) === 'not needed' || ending === 'cancelled',
+          `the ${id} item comes with its reason, or has ended as cancelled (${String(reasons.get(id))}, ${String(ending)})`,
         )
       }
     },

@@ -102,15 +102,15 @@ export const runningClauses = clausesOn<LedgerBench>()({
       const { ledger, time } = bench
       const other = await bench.again()
       await bench.enqueueItems(['a'])
-      const told = []
+      const reported = []
       for (const by of [ledger, other, ledger]) {
         const reply = await bench.claim({ leaseTicks: 2, ledger: by, runs: true })
-        told.push(reply.crashed ?? [])
-        await bench.apply('a retry', [retry(reply.items[0]!, 0)].slice(0, told.length - 1), by)
-        if (told.length === 1) await time.pass(time.ms(3))
+        reported.push(reply.crashed ?? [])
+        await bench.apply('a retry', [retry(reply.items[0]!, 0)].slice(0, reported.length - 1), by)
+        if (reported.length === 1) await time.pass(time.ms(3))
       }
       const { type } = bench.item('a')
-      same(told, [[], [type], []], 'what a first claim, one after a crash and one after a retry reported')
+      same(reported, [[], [type], []], 'what a first claim, one after a crash and one after a retry reported')
     },
   },
   'ledger: an item shows when it was handed to its worker': {
