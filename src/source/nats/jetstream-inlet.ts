@@ -9,6 +9,7 @@ import {
   stringOption,
 } from '../../core/options.js'
 import { warnOnce } from '../../core/process/warn-once.js'
+import { clock } from '../../core/read-options.js'
 import { type Clock, systemClock } from '../../core/time/clock.js'
 import type { Ms } from '../../core/time/time.js'
 import { NATS_ADDRESSES, type NatsAddress, natsAddressOption } from '../../drivers/nats/index.js'
@@ -25,7 +26,6 @@ import { Subscriptions } from '../inlets/broker/subscriptions.js'
 import type { Capabilities, CapabilityName, Inlet, SubscribeConfig, Subscription } from '../inlets/subscription.js'
 import type { Headers } from '../message/headers.js'
 import type { Cursor } from '../message/message.js'
-import { ownClock } from '../middleware/middleware-host.js'
 import { JsAdapter } from './js-adapter.js'
 import { JsApi } from './js-api.js'
 import { JsConsumer, type StartAt } from './js-consumer.js'
@@ -106,7 +106,7 @@ export class JetStreamInlet implements Inlet {
     const address = natsAddressOption(OWNER, given)
     const stream = nameOption('stream', given.stream)
     const name = nameOption('durable', given.durable)
-    this.#clock = ownClock(`${OWNER}.clock`, given.clock) ?? systemClock
+    this.#clock = clock(systemClock)(`${OWNER}.clock`, given.clock)
     this.#leaseMs = numberOption(`${OWNER}.leaseMs`, given.leaseMs, { min: 10, default: 30_000 })
     this.#idlePollMs = integerOption(`${OWNER}.idlePollMs`, given.idlePollMs, { min: 10, default: 1_000 })
     this.#timeoutMs = numberOption(`${OWNER}.timeoutMs`, given.timeoutMs, { min: 1, default: 10_000 })
