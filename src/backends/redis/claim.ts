@@ -34,7 +34,12 @@ export class Claims {
     const words = this.#notTried > 0 ? undefined : lightClaimWords(ask, key)
     if (words !== undefined) {
       const reply = await this.#context.run('light-claim', words)
-      if (reply !== null) return this.#reported(lightReplyFrom(reply, ask.queues[0]!.queue, key, leaseMs))
+      if (reply !== null) {
+        const { claimed, hasExpired } = lightReplyFrom(reply, ask.queues[0]!.queue, key, leaseMs)
+        // Where items end all the time, others are over all the time: that is swept beside the claims.
+        this.#swept.removed(0, hasExpired)
+        return this.#reported(claimed)
+      }
       this.#notTried = NOT_TRIED
     } else {
       this.#notTried = Math.max(0, this.#notTried - 1)
@@ -51,14 +56,15 @@ export class Claims {
 }
 
 /** The reply of light-claim.lua. */
-function lightReplyFrom(reply: unknown, queue: string, key: string, leaseMs: number): ClaimReply {
-  const [now, more, due, no, ids, texts] = reply as [number, number, number | null, string, string[], string[]]
-  return {
-    items: no === undefined ? [] : lightItems([LIGHT, queue, no, ids, texts], key, now + leaseMs),
+function lightReplyFrom(reply: unknown, queue: string, key: string, leaseMs: number) {
+  const [now, more, due, over, ...row] = reply as [number, number, number | null, number, ...unknown[]]
+  const claimed: ClaimReply = {
+    items: row.length === 0 ? [] : lightItems([LIGHT, queue, ...row], key, now + leaseMs),
     more: more === 1,
     ...(due === null ? undefined : { nextDueAt: due }),
     now,
   }
+  return { claimed, hasExpired: over === 1 }
 }
 
 type Words = (string | number)[]

@@ -1,20 +1,21 @@
 -- light-claim.lua: leases the next items of one type, if nothing has to be done first and all of them are light (records.lua).
 --
 -- ARGV  now, key of the claim, lease (ms), worker, queue, max, how many rooms, and for each: max, how many types, types...
--- REPLY false: claim.lua has to look; else now, more, next due or false, number of the claim, {ids}, {texts}; without the last three there is none
+-- REPLY false: claim.lua has to look; else now, more, next due or false, whether ended items can be removed (1 or 0), number of the
+--       claim, {ids}, {texts}; without the last three there is none
 local queue, max = ARGV[5], tonumber(ARGV[6])
 -- Pauses, and plain messages.
 local in_the_way = call('EXISTS', prefix .. ':pauses', prefix .. ':resuming', prefix .. ':message-priorities:' .. queue,
   prefix .. ':message-delayed:' .. queue, prefix .. ':message-leases:' .. queue)
 if in_the_way > 0 then return false end
--- Ended items to remove, lapsed leases, expired items.
+-- Lapsed leases, expired items.
 local now_text = string.format('%.0f', now)
-if #call('ZRANGEBYSCORE', prefix .. ':retention', '-inf', now_text, 'LIMIT', 0, 1) > 0 then return false end
 if #call('ZRANGEBYSCORE', prefix .. ':leases:' .. queue, '-inf', now_text, 'LIMIT', 0, 1) > 0 then return false end
 if #call('ZRANGEBYSCORE', prefix .. ':claim-ends:' .. queue, '-inf', now_text, 'LIMIT', 0, 1) > 0 then return false end
 if #call('ZRANGEBYSCORE', prefix .. ':expiring:' .. queue, '-inf', now_text, 'LIMIT', 0, 1) > 0 then return false end
 local next_due = tonumber(call('ZRANGE', prefix .. ':delayed:' .. queue, 0, 0, 'WITHSCORES')[2] or nil)
 if next_due and next_due <= now then return false end
+local is_over = #call('ZRANGEBYSCORE', prefix .. ':retention', '-inf', now_text, 'LIMIT', 0, 1)
 
 -- The one type that waits.
 local queue_type, at = nil, 8
@@ -29,7 +30,7 @@ for _ = 1, tonumber(ARGV[7]) do
   end
   at = last + 1
 end
-if not queue_type or max <= 0 then return { now, 0, next_due or false } end
+if not queue_type or max <= 0 then return { now, 0, next_due or false, is_over } end
 
 local PRIORITIES = prefix .. ':priorities:' .. queue_type
 local names = call('ZRANGE', PRIORITIES, 0, 1)
@@ -73,4 +74,4 @@ if call('HINCRBY', COUNTS, 'w' .. queue_type, -n) == 0 then call('HDEL', COUNTS,
 call('HINCRBY', COUNTS, 'a' .. queue_type, n)
 local more = call('EXISTS', ready)
 if more == 0 then call('ZREM', PRIORITIES, names[1]) end
-return { now, more, next_due or false, no, ids, texts }
+return { now, more, next_due or false, is_over, no, ids, texts }
