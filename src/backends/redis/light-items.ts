@@ -69,8 +69,8 @@ export function lightEnqueue({ guard, effects }: Settlement, i: number): LightEn
   const { item, queue, delayMs, hold, leasedTo } = enqueue
   const isAlone = item.id === guard.id && item.groupId === guard.id && hold === undefined && leasedTo === undefined
   if (!isAlone || delayMs !== 0 || typeof item.input !== 'string') return undefined
-  const { id, groupId: _, type, input, queueAt, startAt, attempt, priority, ...rest } = item
-  if (attempt !== 1 || rest.deadline !== undefined || rest.tags !== undefined || rest.waiter !== undefined)
+  const { id, type, input, queueAt, startAt, attempt, priority } = item
+  if (attempt !== 1 || item.deadline !== undefined || item.tags !== undefined || item.waiter !== undefined)
     return undefined
   if (!isInstant(queueAt) || !isInstant(startAt)) return undefined
   if (!Number.isSafeInteger(priority) || Math.abs(priority) > MAX_PRIORITY) return undefined
@@ -80,7 +80,7 @@ export function lightEnqueue({ guard, effects }: Settlement, i: number): LightEn
   if (queue.includes(SEPARATOR) || type.includes(SEPARATOR)) return undefined
   if (id.includes(END_OF_TEXT) || head.includes(END_OF_TEXT) || body.includes(END_OF_TEXT)) return undefined
   const times = `${priority + 0}${SEPARATOR}${instantText(queueAt)}${SEPARATOR}${startAt === queueAt ? '' : instantText(startAt)}${SEPARATOR}`
-  return { i, enqueue, text: `${head}${times}${restText(rest)}${SEPARATOR}${body}`, longInput }
+  return { i, enqueue, text: `${head}${times}${restText(item)}${SEPARATOR}${body}`, longInput }
 }
 
 const isInstant = (at: number): boolean => Number.isSafeInteger(at) && at >= 0
@@ -97,16 +97,36 @@ const restTexts = new WeakMap<object, string>()
  * What else is in the envelope, as JSON. Of most items that is the version and a retry policy, which are five numbers: a quarter of the
  * memory of an item is not spent on their names.
  */
-function restText(rest: Readonly<Record<string, unknown>>): string {
-  const { v, retry } = rest
-  if (v !== 1 || typeof retry !== 'object' || retry === null) return JSON.stringify(rest)
-  for (const name in rest) if (name !== 'retry' && name !== 'v') return JSON.stringify(rest)
+function restText(item: Envelope): string {
+  const { v, retry } = item
+  if (v !== 1 || typeof retry !== 'object' || retry === null) return restJson(item)
+  // A copy of the rest would cost as much as all else that is written of an item.
+  for (const name in item) if (!FIELDS.has(name)) return restJson(item)
   let text = restTexts.get(retry)
   if (text === undefined) {
-    text = policyText(retry as Readonly<Record<string, unknown>>) ?? JSON.stringify(rest)
+    text = policyText(retry as Readonly<Record<string, unknown>>) ?? restJson(item)
     restTexts.set(retry, text)
   }
   return text
+}
+
+const FIELDS: ReadonlySet<string> = new Set([
+  ...['v', 'retry', 'id', 'groupId', 'type', 'input', 'queueAt', 'startAt', 'attempt', 'priority'],
+])
+
+function restJson(item: Envelope): string {
+  const {
+    id: _i,
+    groupId: _g,
+    type: _t,
+    input: _in,
+    queueAt: _q,
+    startAt: _s,
+    attempt: _a,
+    priority: _p,
+    ...rest
+  } = item
+  return JSON.stringify(rest)
 }
 
 function policyText(retry: Readonly<Record<string, unknown>>): string | undefined {
