@@ -39,7 +39,10 @@ async function main(): Promise<number> {
   const unknown = positionals.find((word) => !isWord(word) && !isKind(word))
   if (unknown !== undefined) return refuse(`There is neither an axis nor a backend "${unknown}".`)
   if (!(scale in SIZES)) return refuse(`There is no scale "${scale}".`)
-  if (values.again === true) return conclude(store(scale, []))
+  if (values.again === true) {
+    store(scale, [])
+    return 0
+  }
   const words = WORDS.filter((word) => positionals.includes(word) || !positionals.some(isWord))
   const kinds = KINDS.filter((kind) => positionals.includes(kind) || !positionals.some(isKind))
   const sizes = values.sizes?.split(',').map(Number)
@@ -49,13 +52,19 @@ async function main(): Promise<number> {
   const amounts = sizes === undefined ? SIZES[scale] : { ...SIZES[scale], [words[0]!]: sizes }
   const measured: Measured[] = []
   try {
-    for (const kind of kinds) measured.push(...(await measureOn(kind, words, amounts)))
+    for (const kind of kinds) {
+      await measureOn(kind, words, amounts, (one) => {
+        // At once: what took an hour must not be lost with what fails after it.
+        store(scale, [one])
+        measured.push(one)
+      })
+    }
   } catch (error) {
     if (!(error instanceof ContenderError)) throw error
     console.error(error.message)
     return 1
   }
-  return conclude(store(scale, measured))
+  return conclude({ scale, measured })
 }
 
 function isWord(word: string): word is Word {
@@ -66,19 +75,22 @@ function isKind(word: string): word is PlaceKind {
   return KINDS.includes(word as PlaceKind)
 }
 
-async function measureOn(kind: PlaceKind, words: readonly Word[], amounts: (typeof SIZES)[Scale]): Promise<Measured[]> {
+async function measureOn(
+  kind: PlaceKind,
+  words: readonly Word[],
+  amounts: (typeof SIZES)[Scale],
+  keep: (one: Measured) => void,
+): Promise<void> {
   const ground = await openGround(kind)
-  const measured: Measured[] = []
   try {
     for (const word of words) {
       // Several processes cannot share what is in the memory of one.
       if (word === 'processes' && kind === 'memory') continue
-      measured.push(await measureOne(ground, word, amounts))
+      keep(await measureOne(ground, word, amounts))
     }
   } finally {
     await ground.close()
   }
-  return measured
 }
 
 async function measureOne(ground: Ground, word: Word, amounts: (typeof SIZES)[Scale]): Promise<Measured> {
@@ -95,7 +107,7 @@ async function measureOne(ground: Ground, word: Word, amounts: (typeof SIZES)[Sc
 }
 
 /** Adds to what earlier runs have found on this scale, and draws all of it anew. */
-function store(scale: Scale, fresh: readonly Measured[]): Stored {
+function store(scale: Scale, fresh: readonly Measured[]): void {
   const folder = join(root, 'bench', 'results')
   mkdirSync(folder, { recursive: true })
   const name = scale === 'medium' ? 'growth' : `growth-${scale}`
@@ -107,7 +119,6 @@ function store(scale: Scale, fresh: readonly Measured[]): Stored {
   writeFileSync(join(folder, `${name}.md`), page)
   for (const [plot, svg] of plots) writeFileSync(join(folder, plot), svg)
   console.log(`Stored in bench/results/${name}.md, with ${plots.size} plots`)
-  return withMeasured({ scale, measured: [] }, fresh)
 }
 
 /** Says what is worse than it may be of what was measured now, and yields the exit code. */

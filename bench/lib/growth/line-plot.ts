@@ -2,6 +2,8 @@ export interface Line {
   readonly name: string
   /** Pairs of x and y. */
   readonly points: readonly (readonly [x: number, y: number])[]
+  /** Which of the colours, so that it has the same in every plot. Default: its place among the lines. */
+  readonly colour?: number
 }
 
 export interface Plot {
@@ -46,8 +48,8 @@ export function linePlot({ title, x, y, lines }: Plot): string {
   parts.push(text((LEFT + right) / 2, HEIGHT - 10, x, 'text-anchor="middle"'))
   parts.push(text(LEFT, TOP - 12, y, 'fill="#555555"'))
   const labels = spread(lines.map(({ points }) => heightOf(points.at(-1)?.[1] ?? 0)))
-  lines.forEach(({ name, points }, i) => {
-    const colour = COLOURS[i % COLOURS.length]!
+  lines.forEach(({ name, points, colour: chosen }, i) => {
+    const colour = COLOURS[(chosen ?? i) % COLOURS.length]!
     const places = points.map(([px, py]) => [fixed(placeOf(px)), fixed(heightOf(py))] as const)
     parts.push(
       `<polyline fill="none" stroke="${colour}" stroke-width="2" points="${places.map((p) => p.join(',')).join(' ')}"/>`,

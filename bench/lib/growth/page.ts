@@ -1,4 +1,5 @@
 import { NAMES, short } from '../compare/judge.js'
+import { KINDS } from '../compare/plan.js'
 import { calibrationLine } from '../compare/report.js'
 import { AXES, type Point } from './axes.js'
 import { processorUs } from './limits.js'
@@ -38,6 +39,8 @@ const isGrowth = (one: Measured): one is GrowthOf => one.what !== 'rest'
 /** The page of everything that is stored, and its plots by the names of their files. */
 export function growthPage(stored: Stored): { readonly page: string; readonly plots: ReadonlyMap<string, string> } {
   const plots = new Map<string, string>()
+  // In the same order whenever they were measured.
+  const measured = stored.measured.toSorted((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind))
   const lines = [
     '# How cost grows',
     '',
@@ -45,7 +48,7 @@ export function growthPage(stored: Stored): { readonly page: string; readonly pl
   ]
   for (const name of Object.keys(AXES) as (keyof Sizes)[]) {
     const axis = AXES[name]
-    const of = stored.measured.filter(isGrowth).filter(({ what }) => what === name)
+    const of = measured.filter(isGrowth).filter(({ what }) => what === name)
     if (of.length === 0) continue
     const file = plotFile(name, stored)
     plots.set(
@@ -56,6 +59,7 @@ export function growthPage(stored: Stored): { readonly page: string; readonly pl
         y: UNITS[axis.plotted],
         lines: of.map(({ kind, points }) => ({
           name: NAMES[kind],
+          colour: KINDS.indexOf(kind),
           points: points.map(({ size, figures }) => [size, PLOTTED[axis.plotted](figures)] as const),
         })),
       }),
@@ -63,7 +67,7 @@ export function growthPage(stored: Stored): { readonly page: string; readonly pl
     lines.push('', `## ${axis.title}`, '', `![${axis.title}](${file})`)
     for (const one of of) lines.push('', ...growthTable(one))
   }
-  const atRest = stored.measured.filter((one): one is RestOf => one.what === 'rest')
+  const atRest = measured.filter((one): one is RestOf => one.what === 'rest')
   if (atRest.length > 0) lines.push('', '## At rest', '', ...restTable(atRest))
   return { page: `${lines.join('\n')}\n`, plots }
 }
