@@ -4,6 +4,7 @@ import { ownPorts } from '../../ports/find-ledger.js'
 import type { Backend, BackendLocation, Queue } from '../../ports/ports.js'
 import { BeforeClose } from '../shared/before-close.js'
 import { withHidden } from '../shared/hidden.js'
+import { Announcer } from './announcer.js'
 import { Connection } from './connection.js'
 import { postgresLedger } from './ledger.js'
 import { Names } from './names.js'
@@ -54,6 +55,7 @@ export function postgresBackend(options: PostgresBackendOptions): PostgresBacken
   const connection = new Connection(driver, schema, resolved.migrate, resolved.now)
   const names = new Names(connection)
   const notifier = new Notifier(driver, connection.channel)
+  const announcer = new Announcer(connection)
   const ports = new Map<string, PostgresQueue>()
   const queuesByPort = new Map<Queue, string>()
   const named = (name: string): PostgresQueue => {
@@ -75,12 +77,15 @@ export function postgresBackend(options: PostgresBackendOptions): PostgresBacken
     queues: queuesByPort,
     pubsub,
     store,
-    open: () => postgresLedger(connection, names, notifier, maxItemBytes),
+    open: () => postgresLedger(connection, names, notifier, announcer, maxItemBytes),
     beforeClose: beforeClose.add,
   })
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => {
-    closing ??= beforeClose.settled().then(() => driver.close())
+    closing ??= beforeClose
+      .settled()
+      .then(() => announcer.close())
+      .then(() => driver.close())
     return closing
   }
   const migrate = async (): Promise<void> => {

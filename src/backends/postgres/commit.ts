@@ -3,6 +3,7 @@ import { quoteIdentifier } from '../../drivers/postgres/index.js'
 import type { CommitResult, Settlement } from '../../ports/settlement.js'
 import { isOnlyLogged } from '../shared/is-only-logged.js'
 import { refusalOf } from '../shared/refusal.js'
+import type { Announcer, MadeReady } from './announcer.js'
 import { MOST_AT_ONCE, sortOut } from './common.js'
 import type { Connection } from './connection.js'
 import { type EncodedBatch, encodeBatch } from './encode.js'
@@ -24,8 +25,10 @@ export class Committer {
   readonly #vacuum: Vacuum
   readonly #locks: Locks
   readonly #short: ShortStatements
+  readonly #announcer: Announcer
 
-  constructor(connection: Connection, names: Names, maxItemBytes: number) {
+  constructor(connection: Connection, names: Names, announcer: Announcer, maxItemBytes: number) {
+    this.#announcer = announcer
     this.#connection = connection
     this.#names = names
     this.#maxItemBytes = maxItemBytes
@@ -149,7 +152,13 @@ export class Committer {
     const encoded = await this.#encode(batch)
     const call = `${quoteIdentifier(this.#connection.schema)}.enlist`
     const text = JSON.stringify({ now: this.#connection.now(), ...additionsOf(batch, encoded) })
-    return resultsFrom(await tx.callText(call, text), batch, encoded)
+    const reply = await tx.callText(call, text)
+    const { transaction, ready } = JSON.parse(reply) as {
+      readonly transaction: string
+      readonly ready: MadeReady | null
+    }
+    this.#announcer.add(transaction, ready ?? [])
+    return resultsFrom(reply, batch, encoded)
   }
 
   async #encode(batch: readonly Settlement[]): Promise<EncodedBatch> {

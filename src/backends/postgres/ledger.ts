@@ -1,5 +1,6 @@
 import { enlisted, isLocked } from '../../drivers/postgres/index.js'
 import type { Ledger } from '../../ports/ledger.js'
+import type { Announcer } from './announcer.js'
 import { Claimer } from './claim.js'
 import { Committer } from './commit.js'
 import type { Connection } from './connection.js'
@@ -19,8 +20,14 @@ const LEAVE = 'delete from {schema}.worker where id = $1'
 const WATCH = 'select {schema}.watch_for($1, $2, $3, $4)'
 
 /** The native ledger: each call is one statement, and each settlement of a commit is atomic and fenced. */
-export function postgresLedger(connection: Connection, names: Names, notifier: Notifier, maxItemBytes: number): Ledger {
-  const committer = new Committer(connection, names, maxItemBytes)
+export function postgresLedger(
+  connection: Connection,
+  names: Names,
+  notifier: Notifier,
+  announcer: Announcer,
+  maxItemBytes: number,
+): Ledger {
+  const committer = new Committer(connection, names, announcer, maxItemBytes)
   const claimer = new Claimer(connection, names, committer, maxItemBytes)
   return {
     atomic: true,

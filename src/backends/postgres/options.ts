@@ -16,7 +16,8 @@ export interface PostgresBackendOptions {
   /** Where the server is: `postgres://user@host/database`. Connections are made when they are first needed. */
   readonly connectionString?: string
   /** Your own pool of `pg` instead. It is never closed by the backend. Two connections are made beside it: one to
-   *  listen on, and now and then, for a second or so, one on which schemas and names are looked up. */
+   *  listen on, and now and then, for a second or so, one on which schemas and names are looked up, and workers
+   *  are told of transactions of yours that have committed. */
   readonly pool?: PgPoolLike
   /** The schema that holds everything of this system; two systems on one database take two. Default: `millrace`. */
   readonly schema?: string

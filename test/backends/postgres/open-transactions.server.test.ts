@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { PostgresBackend } from '../../../src/backends/postgres/index.js'
@@ -244,6 +245,38 @@ describe('a gate that is opened within a transaction of the user', () => {
     expect(await claimedGates(other)).toEqual([['held', { met: true }]])
     leave()
     await there.close()
+  })
+
+  it('is announced once it has committed, by another transaction, and not if it rolls back', async () => {
+    const channel = `millrace_${createHash('md5').update(schemas.schemaOf(backend)).digest('hex')}`
+    const ear = new pg.Client(schemas.url)
+    await ear.connect()
+    const heard: { readonly from: number; readonly queues: readonly string[] }[] = []
+    ear.on('notification', ({ processId, payload = '{}' }) => {
+      const { r = [] } = JSON.parse(payload) as { r?: [string, number][] }
+      heard.push({ from: processId, queues: r.map(([queue]) => queue) })
+    })
+    await ear.query(`listen ${channel}`)
+    const push = (id: string, queue: string) => ledger.enlist!(user).commit([enqueue(item(id), { queue })])
+    await user.query('begin')
+    await push('gone', 'rolled back')
+    await user.query('rollback')
+    await user.query('begin')
+    await push('a', 'first')
+    await push('b', 'second')
+    await ear.query('select pg_sleep(0.1)')
+    expect(heard).toEqual([])
+    const { rows } = await user.query('select pg_backend_pid() as pid')
+    await user.query('commit')
+
+    await until(
+      () => 'nobody was told',
+      5_000,
+      () => heard.length > 0,
+    )
+    await ear.end()
+    expect(heard.map(({ queues }) => queues.toSorted())).toEqual([['first', 'second']])
+    expect(heard[0]?.from).not.toBe(rows[0].pid)
   })
 
   it('refuses changes to what exists, and adds the rest', async () => {

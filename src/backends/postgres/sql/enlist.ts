@@ -11,7 +11,10 @@ import { BY_KEY } from './plan-settings.js'
  * - Its place in its group is a share, which the next commit that moves the group adds to the row (fold_shares).
  * - A gate is inserted with all its members waiting, whether or not they have ended. The note makes claims check it (check_gates).
  *
- * REPLY  a JSON text as that of commit_batch: kinds, of which there are a (applied) and r (repeated)
+ * It notifies nobody: see `announcer.ts`.
+ *
+ * REPLY  a JSON text as that of commit_batch: kinds, of which there are a (applied) and r (repeated); and what to announce when the transaction has
+ *        committed: its number, and the queues that it gives work to, with the time of that
  */
 export const ENLIST = `
 create function {schema}.enlist(p text) returns text language plpgsql
@@ -74,11 +77,28 @@ ${INSERT_PUSHED}          from json_to_recordset(v_all->'roots') as ${PUSHED_ROW
   if true = any(v_ok) then
     select json_agg(json_build_array(r.value->0, v_now + (r.value->>1)::bigint)) into v_ready
       from json_array_elements(v_all->'ready') r;
-    if v_ready is not null then
-      perform {schema}.send_notifications(v_ready, null, null);
-    end if;
   end if;
-  return json_build_object('kinds', (select string_agg(case when x.ok then 'a' else 'r' end, '' order by x.s)
+  return json_build_object('transaction', pg_current_xact_id()::text, 'ready', v_ready, 'kinds', (select string_agg(case when x.ok then 'a' else 'r' end, '' order by x.s)
                                        from unnest(v_ok) with ordinality x(ok, s)))::text;
+end {body};
+
+-- announce: notifies the queues to which transactions gave work that have committed. Returns those that are still open.
+create function {schema}.announce(p json) returns text[] language plpgsql
+${BY_KEY}
+as {body}
+declare
+  v_ready json;
+  v_open  text[];
+begin
+  select coalesce(array_agg(t.xid), '{}') into v_open
+    from json_to_recordset(p) t(xid text) where pg_xact_status(t.xid::xid8) = 'in progress';
+  select json_agg(json_build_array(r.queue, r.due)) into v_ready from (
+    select e.value->>0 as queue, min((e.value->>1)::bigint) as due
+      from json_to_recordset(p) t(xid text, ready json) cross join lateral json_array_elements(t.ready) e
+     where t.xid <> all(v_open) and pg_xact_status(t.xid::xid8) = 'committed' group by 1) r;
+  if v_ready is not null then
+    perform {schema}.send_notifications(v_ready, null, null);
+  end if;
+  return v_open;
 end {body};
 `
