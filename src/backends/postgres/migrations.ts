@@ -9,6 +9,7 @@ import { EXTEND } from './sql/extend.js'
 import { FOLD_SHARES } from './sql/groups.js'
 import { HELPERS } from './sql/helpers.js'
 import { INSIGHT } from './sql/inspect.js'
+import { JOB } from './sql/job.js'
 import { PLAIN } from './sql/plain.js'
 import { READ } from './sql/read.js'
 import { SCHEMA } from './sql/schema.js'
@@ -24,5 +25,5 @@ export const MIGRATIONS: readonly Migration[] = [
     about: 'items, groups, gates, plain ports',
     sql: [SCHEMA, HELPERS, FOLD_SHARES, CHECK_GATES, CLAIM, EXTEND, COMMIT, ADD, END, ENLIST, READ, PLAIN].join('\n'),
   },
-  { version: 2, minReader: 1, about: 'throughput, failures and stuck items, for people', sql: INSIGHT },
+  { version: 2, minReader: 1, about: 'throughput, failures and stuck items, for people', sql: INSIGHT + JOB },
 ]
