@@ -48,7 +48,9 @@ async function emptied(inlet: MemInlet, running: Pipe, settled: number) {
 
 describe('a pipe from a stream into work', () => {
   it('adds an item for every message, and acknowledges it when the item is durable', async () => {
-    const inlet = new MemInlet({ messages: ['1', '2', '3'].map((id) => ({ value: body(id) })) })
+    let ids = 0
+    const nextId = () => String(++ids)
+    const inlet = new MemInlet({ messages: ['1', '2', '3'].map((id) => ({ value: body(id) })), nextId })
     const w = system()
     const settledBefore: number[] = []
     const to: Pick<WorkSystem, 'add'> = {
