@@ -62,6 +62,14 @@ export {
 export { Hopper, type HopperState } from './hopper/hopper.js'
 export type { HopperOptions, Logger } from './hopper/hopper-options.js'
 export type { RunSummary } from './hopper/run-summary.js'
+// For inlets of your own on a broker
+export { BrokerCursor, type BrokerDelivery, BrokerMessage } from './inlets/broker/broker-message.js'
+export {
+  type Applied,
+  type BrokerAdapter,
+  BrokerSubscription,
+  type BrokerSubscriptionOptions,
+} from './inlets/broker/broker-subscription.js'
 export { MemInlet, type MemInletOptions } from './inlets/memory/mem-inlet.js'
 export { type MemDelivery, type MemMessageSpec, memDelivery } from './inlets/memory/mem-message.js'
 export { type LedgerCounts, type LedgerEntry, SettlementLog } from './inlets/memory/settlement-log.js'

@@ -3,6 +3,7 @@ import { afterAll, describe, it } from 'vitest'
 import { JetStreamInlet } from '../../../src/source/nats/index.js'
 import { describeInlet } from '../../../src/testing/inlet-conformance.js'
 import { startNats } from '../../servers/index.js'
+import { STANDINGS } from '../brokers/standings.js'
 
 const server = await startNats()
 const producer = await connect({ servers: server.url })
@@ -14,7 +15,7 @@ afterAll(async () => {
 let opened = 0
 
 describeInlet({
-  name: 'NATS JetStream',
+  ...STANDINGS.nats,
   test: { describe, it },
   // Leases and delays live by the server's time.
   realTime: true,
@@ -36,13 +37,4 @@ describeInlet({
       },
     }
   },
-  without: [
-    'consumerGroups',
-    'orderedDelivery',
-    'partitionOrdered',
-    'pausable',
-    'releaser',
-    'starter',
-    'transactional',
-  ],
 })

@@ -3,6 +3,7 @@ import { afterAll, describe, it } from 'vitest'
 import { RedisStreamInlet, streamFields } from '../../../src/source/redis/index.js'
 import { describeInlet } from '../../../src/testing/inlet-conformance.js'
 import { startRedis } from '../../servers/index.js'
+import { STANDINGS } from '../brokers/standings.js'
 
 const server = await startRedis()
 const producer = new Redis(server.url)
@@ -14,7 +15,7 @@ afterAll(async () => {
 let opened = 0
 
 describeInlet({
-  name: 'Redis Streams',
+  ...STANDINGS.redis,
   test: { describe, it },
   // Leases and delays live by the server's time.
   realTime: true,
@@ -31,5 +32,4 @@ describeInlet({
       },
     }
   },
-  without: ['consumerGroups', 'orderedDelivery', 'partitionOrdered', 'pausable', 'transactional'],
 })

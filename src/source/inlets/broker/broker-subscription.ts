@@ -33,6 +33,7 @@ export interface BrokerAdapter<M extends BrokerMessage> {
   close(): Promise<void>
 }
 
+/** What a {@link BrokerSubscription} is made of. */
 export interface BrokerSubscriptionOptions<M extends BrokerMessage> {
   readonly clock: Clock
   readonly adapter: BrokerAdapter<M>
