@@ -8,7 +8,27 @@ const LONGEST_KNOWN = 400
 
 const known = new Map<string, Readonly<Record<string, unknown>>>()
 
-export const restOf = (envelope: Envelope): string | null => restOfEnvelope(envelope, COLUMNS)
+/** An envelope always has the columns but `waiter`; most have the version and a retry policy besides. */
+const USUAL_FIELDS = COLUMNS.size - 1 + 2
+
+const policies = new WeakMap<object, string>()
+
+export const restOf = (envelope: Envelope): string | null => usualRest(envelope) ?? restOfEnvelope(envelope, COLUMNS)
+
+/** The rest of an envelope that has nothing of its own in it: only the version and the retry policy, which its type's items share. */
+export function usualRest(envelope: Envelope): string | undefined {
+  const { v, retry, waiter, queueAt, startAt, attempt, priority } = envelope
+  if (v !== 1 || retry === undefined || !Object.isFrozen(retry)) return undefined
+  if (queueAt === undefined || startAt === undefined || attempt === undefined || priority === undefined)
+    return undefined
+  if (Object.keys(envelope).length !== USUAL_FIELDS + (waiter === undefined ? 0 : 1)) return undefined
+  let rest = policies.get(retry)
+  if (rest === undefined) {
+    rest = JSON.stringify({ v, retry })
+    policies.set(retry, rest)
+  }
+  return rest
+}
 
 export function withRest<T extends object>(named: T, waiter: string | null, rest: string | null): T {
   if (waiter !== null) Object.assign(named, { waiter })
