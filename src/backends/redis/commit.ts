@@ -1,13 +1,13 @@
 import { toWellFormed } from '../../core/text/well-formed.js'
 import { unreachable } from '../../core/unreachable.js'
 import type { ItemStatus } from '../../ports/item.js'
-import type { CommitResult, Effect, EffectOf, Guard, Settlement } from '../../ports/settlement.js'
+import type { ClosedGroup, CommitResult, Effect, EffectOf, Guard, Settlement } from '../../ports/settlement.js'
 import { guardedId } from '../shared/check-guard.js'
 import { keepsUtf8, refusalOf } from '../shared/refusal.js'
 import { keepMsOf } from '../shared/sort-effects.js'
 import type { RedisContext } from './context.js'
 import { completeLight, enqueueLight } from './light-commit.js'
-import { type LightEnd, type LightEnqueue, lightEnd, lightEnqueue } from './light-items.js'
+import { type LightEnd, type LightEnqueue, type LightLease, lightEnd, lightEnqueue } from './light-items.js'
 import type { Cell } from './read.js'
 import type { Swept } from './retention.js'
 import { attemptText, bodyTexts } from './stored-texts.js'
@@ -52,7 +52,7 @@ export async function commitBatch(
     }
   }
   const left = await inPieces(ends, (some) => completeLight(context, some))
-  for (const { i, lease } of ends) results[i] = { kind: 'applied', closed: [{ groupId: lease.id }] }
+  for (const { i, lease } of ends) results[i] = { kind: 'applied', closed: [closedBy(lease)] }
   for (const { others, light } of turns.all()) {
     for (const { i } of light) results[i] = { kind: 'applied', closed: [] }
     const known = light.length === 0 ? [] : await inPieces(light, (some) => enqueueLight(context, some))
@@ -61,6 +61,9 @@ export async function commitBatch(
   await commitWhole(context, swept, batch, left, results)
   return results
 }
+
+const closedBy = ({ id, waiter }: LightLease): ClosedGroup =>
+  waiter === undefined ? { groupId: id } : { groupId: id, watched: true }
 
 /** Neighbours in a batch that are sent together: light enqueues, or others. */
 interface Turn {

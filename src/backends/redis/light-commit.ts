@@ -74,6 +74,8 @@ export async function completeLight(context: RedisContext, ends: readonly LightE
     const { no, key, queue, type } = lease.claim
     const ids = joined(ends.map((end) => end.lease.id))
     words.push(no, key, queue, type, msWord(keepMs), ids, joined(ends.map(({ text }) => text)))
+    const isAwaited = ends.some((end) => end.lease.waiter !== undefined)
+    words.push(isAwaited ? joined(ends.map((end) => end.lease.waiter ?? '')) : '')
     for (const end of ends) sent.push(end)
   }
   return placesFrom(await context.run('light-complete', words), sent)

@@ -31,14 +31,17 @@ export class LightLease implements Lease {
   readonly fence: number
   readonly until: At
   readonly claim: LightClaim
+  /** The inbox that is notified of its end. */
+  readonly waiter: string | undefined
 
-  constructor(id: string, token: string, fence: number, until: At, claim: LightClaim) {
+  constructor(id: string, token: string, fence: number, until: At, claim: LightClaim, waiter: string | undefined) {
     this.id = id
     this.queue = claim.queue
     this.token = token
     this.fence = fence
     this.until = until
     this.claim = claim
+    this.waiter = waiter
   }
 }
 
@@ -70,8 +73,9 @@ export function lightEnqueue({ guard, effects }: Settlement, i: number): LightEn
   const isAlone = item.id === guard.id && item.groupId === guard.id && hold === undefined && leasedTo === undefined
   if (!isAlone || delayMs !== 0 || typeof item.input !== 'string') return undefined
   const { id, type, input, queueAt, startAt, attempt, priority } = item
-  if (attempt !== 1 || item.deadline !== undefined || item.tags !== undefined || item.waiter !== undefined)
-    return undefined
+  if (attempt !== 1 || item.deadline !== undefined || item.tags !== undefined) return undefined
+  // An inbox is sent in a list of its own when the item ends.
+  if (item.waiter?.includes(END_OF_TEXT) === true || item.waiter === '') return undefined
   if (!isInstant(queueAt) || !isInstant(startAt)) return undefined
   if (!Number.isSafeInteger(priority) || Math.abs(priority) > MAX_PRIORITY) return undefined
   const longInput = input.length > LONG_INPUT ? bodyText(input) : undefined
@@ -190,7 +194,7 @@ export function lightItems(row: readonly unknown[], key: string, until: At): Cla
       priority: Number(text.slice(priorityAt, queueAt - 1)),
     }
     return {
-      lease: new LightLease(id, token, fence, until, claim),
+      lease: new LightLease(id, token, fence, until, claim, envelope.waiter),
       envelope,
       lapses: 0,
       crashes: 0,

@@ -165,6 +165,39 @@ describe.each([
       expect(await ledger.inspect!.input('long')).toBe(input)
     })
 
+    it('notifies the inbox that it was enqueued with', async () => {
+      const { ledger } = open()
+      const heard: unknown[] = []
+      const leave = ['one', 'two'].map((inbox) => ledger.onInbox(inbox, (what) => heard.push([inbox, what])))
+      await ledger.commit(
+        ['a', 'b', 'c', 'd', 'e'].map((id, i) => enqueue(alone(id, i === 1 ? {} : { waiter: i < 3 ? 'one' : 'two' }))),
+      )
+      expect([await isLight('a'), await isLight('d')]).toEqual([true, true])
+      const items = await claim(ledger)
+      // A second item in the group of one that waits, and in that of one that runs.
+      await ledger.commit([enqueue(alone('child', { groupId: 'e' }))])
+      const results = await ledger.commit(items.map((item) => end(item)))
+      expect(results.map((result) => result.kind === 'applied' && result.closed)).toEqual([
+        [{ groupId: 'a', watched: true }],
+        [{ groupId: 'b' }],
+        [{ groupId: 'c', watched: true }],
+        [{ groupId: 'd', watched: true }],
+        [],
+      ])
+      const [child] = await claim(ledger)
+      expect(await ledger.commit([finish(child!)])).toEqual([
+        { kind: 'applied', closed: [{ groupId: 'e', watched: true }] },
+      ])
+      while (heard.length < 4) await new Promise((resolve) => setImmediate(resolve))
+      expect(heard).toEqual([
+        ['one', { itemIds: ['a', 'c'], groupIds: ['a', 'c'] }],
+        ['two', { itemIds: ['d'], groupIds: ['d'] }],
+        ['two', { itemIds: ['e'], groupIds: [] }],
+        ['two', { itemIds: [], groupIds: ['e'] }],
+      ])
+      for (const one of leave) one()
+    })
+
     it('ends once, by the lease that it was claimed with', async () => {
       const { ledger } = open()
       await push(ledger, 'a', 'b')

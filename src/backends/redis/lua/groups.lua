@@ -44,7 +44,7 @@ local function fetch_groups(ids)
     if light and not (more and more.ku and more.ku <= now) then
       pages[id] = {
         open = light.is_ended and 0 or 1, final = false, version = 0, done = light.is_ended or false, ku = more and more.ku or false,
-        watchers = false, value = false, is_light = true,
+        watchers = not light.is_ended and light.waiter and { light.waiter } or false, value = false, is_light = true,
       }
     end
   end

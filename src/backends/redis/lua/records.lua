@@ -162,7 +162,7 @@ end
 
 -- ── light items: what most of them are for all their life. Scripts of their own write and end them as text (light-*.lua) ──
 --
--- A light item is alone in its group and has no tags, deadline, waiter or hold. `items` has its text:
+-- A light item is alone in its group and has no tags, deadline or hold. `items` has its text:
 --   'h', arrival (12 digits), due (13), queue, type, priority, queueAt and startAt (base 36; '' the same), the rest of its envelope
 --   (JSON, or the five numbers of its retry policy), input
 -- with a separator between those without a fixed length. A long input is in `inputs`, and '' here: lists do not load it. It is
@@ -175,7 +175,7 @@ end
 -- record first. So what is still light has nothing beside it that its end would have to look at.
 local ENDS, CLAIMS, CLAIM_ENDS, KEPT = prefix .. ':ends', prefix .. ':claims', prefix .. ':claim-ends:', prefix .. ':kept:'
 local LIGHT = 104
--- By id, those that are light in the storage: body, no of the claim or nil; of ended ones: line, result.
+-- By id, those that are light in the storage: body, waiter or nil, no of the claim or nil; of ended ones: line, result.
 local lights = {}
 -- The claims that lose an item: their queue and queue type, by number.
 local left_claims = {}
@@ -213,12 +213,13 @@ local function read_light(id, text, ended)
   local queued = string.format('%.0f', tonumber(queue_at, 36))
   local head = '{"queueAt":' .. queued .. ',"startAt":' .. (start_at == '' and queued or string.format('%.0f', tonumber(start_at, 36))) ..
     (priority ~= '0' and ',"priority":' .. priority or '') .. (rest == '{}' and '}' or ',' .. string.sub(rest, 2))
-  local state, word, more, light = 'p', 'w', false, { body = body }
+  local waiter = string.find(rest, '"waiter":', 1, true) and cjson.decode(rest).waiter or nil
+  local state, word, more, light = 'p', 'w', waiter and { wt = waiter }, { body = body, waiter = waiter }
   if ended then
     local at, run_at, keep, token, ending, line, result = string.match(ended, END_TEXT)
     at = tonumber(at)
     state, word = 'c', 'c'
-    more = { en = ending, ea = at, ku = keep ~= '' and at + tonumber(keep) or nil, sb = token, ra = tonumber(run_at), dl = 1 }
+    more = { en = ending, ea = at, ku = keep ~= '' and at + tonumber(keep) or nil, sb = token, ra = tonumber(run_at), dl = 1, wt = waiter }
     more.fe, more.na = tonumber(string.match(token, '^%d+')), line ~= '' and 1 or nil
     light.is_ended, light.line, light.result = true, line ~= '' and line or nil, result ~= '' and string.sub(result, 2) or nil
   else
@@ -227,11 +228,11 @@ local function read_light(id, text, ended)
       no = string.format('%.0f', tonumber(no))
       local claim = claim_of(no, queue) or {}
       state, word, light.no = 'r', 'a', no
-      more = { tk = no .. '.' .. (claim.key or ''), un = claim.un, wk = claim.worker, ra = claim.from, fe = tonumber(no), dl = 1 }
+      more = { tk = no .. '.' .. (claim.key or ''), un = claim.un, wk = claim.worker, ra = claim.from, fe = tonumber(no), dl = 1, wt = waiter }
     end
   end
   lights[id] = light
-  records[id] = { state, queue, kind, false, tonumber(priority), tonumber(due), tonumber(arrival), word, more, head }
+  records[id] = { state, queue, kind, false, tonumber(priority), tonumber(due), tonumber(arrival), word, more or false, head }
 end
 
 -- Reads texts of `items` as records.
