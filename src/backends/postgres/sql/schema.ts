@@ -69,7 +69,8 @@ create index item_expiring on {schema}.item (queue, deadline, seq) where state =
 create index item_delayed  on {schema}.item (queue, due_at) where state = 1 and due_at is not null;
 create index item_leased on {schema}.item (queue, lease_until) where state = 2;
 create index item_held  on {schema}.item (hold_key, seq) where state = 3;
-create index item_list   on {schema}.item (queue_type, state, seq);
+-- Not of leased items: those are few, and found by item_leased. Every claim would write it.
+create index item_list   on {schema}.item (queue_type, state, seq) where state <> 2;
 create index item_failed on {schema}.item (fingerprint, seq) where fingerprint is not null;
 -- Of those in the group of another; a root is found by its id.
 create index item_grouped on {schema}.item (group_id, seq) where group_id is not null;
