@@ -15,10 +15,7 @@ import { isUnstorable, wholeMs } from './storable.js'
 const STEP = 1_000
 const MOST = 10_000
 
-/** A row of the reply joins inputs: so many bytes of them at most, if each were as large as it may be. */
-const MOST_IN_ROW = 128 * 1_024 * 1_024
-
-const CALL = 'select * from {schema}.claim_ready($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)'
+const CALL = 'select * from {schema}.claim_ready($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)'
 const BURY = 'select {schema}.bury($1, $2, $3, $4, $5, $6)'
 const TAKE = 'select * from {schema}.take_messages($1, $2, $3)'
 
@@ -64,10 +61,8 @@ export class Claimer {
   readonly #names: Names
   readonly #committer: Committer
   readonly #reader: ClaimReader
-  readonly #itemsInRow: number
 
-  constructor(connection: Connection, names: Names, committer: Committer, maxItemBytes: number) {
-    this.#itemsInRow = Math.max(1, Math.floor(MOST_IN_ROW / maxItemBytes))
+  constructor(connection: Connection, names: Names, committer: Committer) {
     this.#connection = connection
     this.#names = names
     this.#committer = committer
@@ -125,7 +120,6 @@ export class Claimer {
         types,
         inRoom,
         sizes,
-        this.#itemsInRow,
       ]),
     )
     const { now, due, more, hasRaw, removed, cutOff } = claimFrom(rows.pop()!)

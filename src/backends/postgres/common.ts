@@ -23,7 +23,7 @@ export interface CommonEnd {
 }
 
 /** What it is if it only adds an item that nothing has to do with yet, as most enqueues from outside do. */
-export function commonPush({ guard, effects }: Settlement): CommonPush | undefined {
+function commonPush({ guard, effects }: Settlement): CommonPush | undefined {
   if (guard.by !== 'absent' || effects.length !== 2) return undefined
   let push: CommonPush['push'] | undefined
   let joins = false
@@ -40,7 +40,7 @@ export function commonPush({ guard, effects }: Settlement): CommonPush | undefin
 }
 
 /** What it is if it only completes the item of its lease, as most runs do. */
-export function commonEnd({ guard, effects }: Settlement): CommonEnd | undefined {
+function commonEnd({ guard, effects }: Settlement): CommonEnd | undefined {
   if (guard.by !== 'lease' || effects.length > 4) return undefined
   const { id, token } = guard.lease
   let complete: EffectOf<'complete'> | undefined

@@ -28,7 +28,7 @@ export function postgresLedger(
   maxItemBytes: number,
 ): Ledger {
   const committer = new Committer(connection, names, announcer, maxItemBytes)
-  const claimer = new Claimer(connection, names, committer, maxItemBytes)
+  const claimer = new Claimer(connection, names, committer)
   return {
     atomic: true,
     limits: Object.freeze({ maxItemBytes, maxDelayMs: Number.POSITIVE_INFINITY }),

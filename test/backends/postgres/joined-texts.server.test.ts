@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { ledgerOn } from '../ledger-on.js'
-import { ask, contribute, enqueue, finish, item } from '../settlements.js'
+import { ask, contribute, enqueue, finish, item, times } from '../settlements.js'
 import { Schemas } from './schemas.js'
 
 let schemas: Schemas
@@ -56,12 +56,14 @@ it('a result that is the value of its group is stored once and read in both plac
 })
 
 it('a claim whose inputs need several rows comes in its order', async () => {
-  const backend = await schemas.open({ maxItemBytes: 64 * 1_024 * 1_024 })
+  const backend = await schemas.open({ maxItemBytes: 4 * 1_024 * 1_024 })
   const ledger = ledgerOn(backend)
-  const ids = Array.from({ length: 9 }, (_, i) => `item-${i}`)
-  await ledger.commit(ids.map((id) => enqueue(item(id))))
-  const { items } = await ledger.claim(ask(9))
+  const ids = times(300, (i) => `item-${i + 100}`)
+  const inputOf = (id: string) => (id.endsWith('42') ? `"${'x'.repeat(1_200_000)}"` : '1')
+  await ledger.commit(ids.map((id) => enqueue(item(id, { input: inputOf(id) }))))
+  const { items } = await ledger.claim(ask(300))
   expect(items.map(({ lease }) => lease.id)).toEqual(ids)
   expect(items.map(({ lease }) => lease.token.split('.').at(-1))).toEqual(ids.map((_, i) => String(i + 1)))
+  expect(items.filter(({ envelope }) => envelope.input !== inputOf(envelope.id))).toEqual([])
   await schemas.close(backend)
 })

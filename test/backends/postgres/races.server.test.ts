@@ -266,7 +266,7 @@ describe('two batches, of which one has not committed when the other begins', ()
     await quick.commit([enqueue(item('a'))])
     await paused('pause')
     const s = schemas.schemaOf(backend)
-    const claim = `select * from ${s}.claim_ready(${START}, 't', 1000, 'w', 100, array(select no from ${s}.queue), array[9], array[3], null, null, null, 9)`
+    const claim = `select * from ${s}.claim_ready(${START}, 't', 1000, 'w', 100, array(select no from ${s}.queue), array[9], array[3], null, null, null)`
 
     await overlapped(
       () => client.query(claim),

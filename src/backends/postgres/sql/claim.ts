@@ -117,8 +117,7 @@ create function {schema}.claim_ready(
   p_expired int[],       -- how many expired items each queue hands out at most, where there are rooms
   p_types   text[],      -- what there is room for, and in which room (from 1); null: any type
   p_in_room int[],
-  p_rooms   int[],       -- how much room each has
-  p_row     int          -- how many items one row of the reply may have
+  p_rooms   int[]        -- how much room each has
 ) returns table (
   now bigint, due bigint, more boolean, raw boolean, removed int, crashed text,
   -- Of each item, joined by U+001F, and in any order: its head begins with its place. Null where there are none, or where no item has one.
@@ -257,7 +256,8 @@ ${PICK_BY_ROOM}  end if;
              case when count(l.envelope_rest) > 0 then string_agg(coalesce(l.envelope_rest, ''), E'\\x1f') end,
              case when count(l.group_id) > 0 then string_agg(coalesce(${joinable('l.group_id')}, ''), E'\\x1f') end,
              case when count(l.cancelled) > 0 then string_agg(coalesce(${joinable("'=' || l.cancelled")}, ''), E'\\x1f') end
-        from leased l group by l.place / p_row;
+        -- A large input has a row to itself, so that none takes more than 128 MiB beside it.
+        from leased l group by case when octet_length(l.input) > 1048576 then -l.place else l.place / 128 end;
   end if;
 ${IS_THERE_MORE}  select min(d.due_at) into v_due from unnest(p_queues) q(no) cross join lateral (
     select l.due_at from {schema}.item l where l.queue = q.no and l.state = 1 and l.due_at > v_now
