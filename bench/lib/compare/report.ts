@@ -52,7 +52,7 @@ export function calibrationLine({ calibrations }: Pick<Figures, 'calibrations'>)
   const line = `A fixed computation between them took ${short(middle)} ms (${short(min)} to ${short(max)}).`
   const shares = calibrations.map((one) => one.ms / one.cpuMs)
   return max > NOISY * middle || median(shares) > NOISY
-    ? `${line} The machine was busy with other work: measure again on an idle one before you believe a figure near its floor.`
+    ? `${line} The machine was busy with other work, so rates say little.`
     : line
 }
 
