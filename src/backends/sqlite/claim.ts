@@ -8,7 +8,7 @@ import { expiredShare } from '../shared/expired-share.js'
 import type { Notifications } from '../shared/notifications.js'
 import { RoomsLeft, typesWithRoom } from '../shared/rooms-left.js'
 import { ACTIVE, BLOCKED, WAITING } from '../shared/state-codes.js'
-import { withRest } from './columns.js'
+import { Profiles, withRest } from './columns.js'
 import { enqueueAll } from './enqueue.js'
 import { GateTable } from './gate-table.js'
 import { GroupTable } from './group-table.js'
@@ -37,6 +37,7 @@ interface Round {
   /** The time of leases. */
   readonly leaseNow: Ms
   readonly rooms: RoomsLeft
+  readonly profiles: Profiles
   readonly notifications: Notifications
   readonly paused: Paused
   readonly items: ClaimedItem[]
@@ -58,7 +59,7 @@ export function claimReady(
   const paused = pausedNow(sql, now, notifications)
   const rooms = new RoomsLeft(ask.rooms)
   const leaseNow = leases.now(sql)
-  const found = { items: [], unreadable: [], crashed: [] }
+  const found = { items: [], unreadable: [], crashed: [], profiles: new Profiles(sql) }
   const round: Round = { sql, ask, now, leases, leaseNow, rooms, notifications, paused, ...found }
   let more = false
   let nextDueAt: At | undefined
@@ -212,7 +213,7 @@ function holdBack(sql: Statements, queue: string, type: string): void {
 }
 
 function leaseRows(
-  { sql, ask, now, leaseNow, items }: Round,
+  { sql, ask, now, leaseNow, items, profiles }: Round,
   queue: string,
   rows: readonly ReadyRow[],
   token: string,
@@ -222,14 +223,22 @@ function leaseRows(
   const seqs = rows.map(([seq]) => seq)
   const no = holdItems(sql, seqs, { token, queue, until: leaseNow + leaseMs, worker }, now)
   for (const row of rows) {
-    items.push(claimed(row, queue, token, no, now + leaseMs))
+    items.push(claimed(row, queue, token, no, now + leaseMs, profiles))
     if (row[15] & HAS_TAGS) sql.stateTags.run(ACTIVE, row[0])
   }
 }
 
 /** The row counts the deliveries that were put back; this one comes on top. */
-function claimed(row: ReadyRow, queue: string, token: string, fence: number, until: At): ClaimedItem {
-  const [seq, id, type, group, priority, attempt, queueAt, startAt, input, rest, waiter, lapses, crashes, put] = row
+function claimed(
+  row: ReadyRow,
+  queue: string,
+  token: string,
+  fence: number,
+  until: At,
+  profiles: Profiles,
+): ClaimedItem {
+  const [seq, id, type, group, priority, attempt, queueAt, startAt, input, own, waiter, lapses, crashes, put] = row
+  const rest = profiles.restOf(row[18], own)
   const named: Envelope = { id, type, groupId: group ?? id, input, queueAt, startAt, attempt, priority }
   const item = {
     lease: { id, queue, token: `${token}${seq}`, fence, until },
@@ -248,7 +257,7 @@ function claimed(row: ReadyRow, queue: string, token: string, fence: number, unt
 }
 
 /** Bodies that came through the plain queue become items; what is no envelope is reported and removed. */
-function adoptBodies({ sql, now, leases, notifications, unreadable }: Round, queue: string): void {
+function adoptBodies({ sql, now, leases, notifications, unreadable, profiles }: Round, queue: string): void {
   const bodies = sql.foreignBodies.all(queue, STEP)
   if (bodies.length === 0) return
   const groups = new GroupTable(sql, now, notifications)
@@ -259,6 +268,7 @@ function adoptBodies({ sql, now, leases, notifications, unreadable }: Round, que
     notifications,
     groups,
     gates: new GateTable(sql, now, notifications),
+    profiles,
   }
   for (const [seq, body, dueAt, id] of bodies) {
     sql.deleteMessage.run(seq)

@@ -7,6 +7,7 @@ import type { Notifications } from '../shared/notifications.js'
 import { keepsUtf8, refusalOf, type StorageLimits } from '../shared/refusal.js'
 import { type ControlEffect, type SortedEffects, sortEffects } from '../shared/sort-effects.js'
 import { COMPLETED, statusOf } from '../shared/state-codes.js'
+import { Profiles } from './columns.js'
 import { enqueueAll } from './enqueue.js'
 import { GateTable } from './gate-table.js'
 import { GroupTable } from './group-table.js'
@@ -33,7 +34,7 @@ export function commitBatch(
 ): CommitResult[] {
   const groups = new GroupTable(sql, now, notifications)
   const gates = new GateTable(sql, now, notifications)
-  const context: CommitContext = { sql, now, leases, notifications, groups, gates }
+  const context: CommitContext = { sql, now, leases, notifications, groups, gates, profiles: new Profiles(sql) }
   const results = new Array<CommitResult>(batch.length)
   const hot = new HotPath(context, results)
   const commitSlowly = (index: number): void => {

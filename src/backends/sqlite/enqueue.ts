@@ -1,7 +1,6 @@
 import type { EffectOf } from '../../ports/settlement.js'
 import type { GroupChange } from '../shared/sort-effects.js'
 import { ACTIVE, BLOCKED, RETRYING, SCHEDULED, WAITING } from '../shared/state-codes.js'
-import { restOf } from './columns.js'
 import type { CommitContext } from './item-effects.js'
 import { GATED, HAS_GATE, HAS_TAGS, SINGLE } from './item-flags.js'
 import { holdItems, storedState } from './places.js'
@@ -37,7 +36,7 @@ export function enqueueAll(
 
 /** False: the id exists. */
 function insert(
-  { sql, now, leases, gates, notifications }: CommitContext,
+  { sql, now, leases, gates, notifications, profiles }: CommitContext,
   enqueue: EffectOf<'enqueue'>,
   isSingle: boolean,
 ): boolean {
@@ -63,7 +62,7 @@ function insert(
     item.queueAt,
     item.startAt,
     item.input,
-    restOf(item),
+    ...profiles.columnsOf(item),
     item.waiter ?? null,
     storedState(state),
     dueAt,

@@ -1,7 +1,7 @@
 import type { At } from '../../core/time/time.js'
 import type { Attempt, Envelope, Lease } from '../../ports/item.js'
 import type { CommitResult, EffectOf, Settlement } from '../../ports/settlement.js'
-import { restOf } from './columns.js'
+import type { Profiles } from './columns.js'
 import type { CommitContext } from './item-effects.js'
 import { closeLease, listOf } from './places.js'
 import { ROWS, type Statements } from './sql.js'
@@ -72,13 +72,13 @@ export class HotPath {
   }
 
   #insert(roots: readonly Root[]): readonly number[] {
-    const { sql, now, notifications } = this.#context
+    const { sql, now, notifications, profiles } = this.#context
     const there: number[] = []
     let [seq] = sql.nextSeq.get()!
     for (let from = 0; from < roots.length; ) {
       const count = ROWS.find((size) => size <= roots.length - from)!
       const some = roots.slice(from, from + count)
-      const isWritten = writeRoots(sql, some, seq, now)
+      const isWritten = writeRoots(sql, profiles, some, seq, now)
       for (const [i, { index, queue }] of some.entries())
         if (isWritten === undefined || isWritten.has(seq + i)) {
           this.#results[index] = APPLIED
@@ -146,8 +146,14 @@ export class HotPath {
 }
 
 /** Undefined: all of them were written. Otherwise the numbers of those that were: the ids of the others exist. */
-function writeRoots(sql: Statements, roots: readonly Root[], first: number, now: At): ReadonlySet<number> | undefined {
-  const [items, places] = [itemsOf(roots, first, now), placesOf(roots, first, now)]
+function writeRoots(
+  sql: Statements,
+  profiles: Profiles,
+  roots: readonly Root[],
+  first: number,
+  now: At,
+): ReadonlySet<number> | undefined {
+  const [items, places] = [itemsOf(profiles, roots, first, now), placesOf(roots, first, now)]
   const [insert, put] =
     roots.length === 64
       ? [sql.insertRoots64, sql.putReady64]
@@ -164,12 +170,13 @@ function writeRoots(sql: Statements, roots: readonly Root[], first: number, now:
   return present
 }
 
-function itemsOf(roots: readonly Root[], first: number, now: At): (string | number | null)[] {
+function itemsOf(profiles: Profiles, roots: readonly Root[], first: number, now: At): (string | number | null)[] {
   const values: (string | number | null)[] = []
   let seq = first
   for (const { item, queue } of roots) {
     const { id, type, priority, attempt, queueAt, startAt, input, waiter, deadline } = item
-    values.push(seq, id, queue, type, priority, attempt, queueAt, startAt, input, restOf(item), waiter ?? null, now)
+    const [profile, rest] = profiles.columnsOf(item)
+    values.push(seq, id, queue, type, priority, attempt, queueAt, startAt, input, profile, rest, waiter ?? null, now)
     values.push(deadline ?? null)
     seq += 1
   }

@@ -8,7 +8,7 @@ import type { EffectOf } from '../../ports/settlement.js'
 import type { Notifications } from '../shared/notifications.js'
 import type { OutcomeEffect } from '../shared/sort-effects.js'
 import { ACTIVE, BLOCKED, CANCELLED, COMPLETED, DEAD, RETRYING, SCHEDULED, WAITING } from '../shared/state-codes.js'
-import { restOf, withRest } from './columns.js'
+import { type Profiles, restOf, withRest } from './columns.js'
 import type { GateTable } from './gate-table.js'
 import type { GroupTable } from './group-table.js'
 import { isPlain } from './hot-path.js'
@@ -27,6 +27,7 @@ export interface CommitContext {
   readonly notifications: Notifications
   readonly groups: GroupTable
   readonly gates: GateTable
+  readonly profiles: Profiles
 }
 
 /** The item, unless it has been kept long enough: then its id is free, even before the sweep removes it. */

@@ -40,7 +40,8 @@ create table ${t.item} (
   attempt     integer not null,
   queue_at    real    not null,
   start_at    real    not null,
-  envelope_rest text,               -- what else the envelope holds, as JSON
+  profile     integer,              -- what else the envelope holds, if it shares that with others
+  envelope_rest text,               -- if it does not, as JSON
   waiter      text,
   state       integer,
   due_at      real,                 -- null: only its hold can free it
@@ -90,6 +91,9 @@ create index ${t.named('item_ended')} on ${t.item} (end_at, state, queue, type) 
 create index ${t.named('item_failures')} on ${t.item} (fingerprint, class, type, end_at, keep_until)
   where state = 6 and fingerprint is not null;
 create index ${t.named('item_stuck')} on ${t.item} (seq) where state in (1, 2, 3) and wake_at is null and hold_by is null;
+
+-- What envelopes have in common besides their columns: the version, and a retry policy. A bounded number of rows, which stay.
+create table ${t.profile} (no integer primary key, rest text not null unique) strict;
 
 -- What can be claimed now, in the order of claims within a type. A claim takes rows from the front, type by type.
 create table ${t.ready} (

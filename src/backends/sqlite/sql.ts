@@ -45,6 +45,7 @@ export type ReadyRow = readonly [
   flags: number,
   cancelled: string | null,
   dueAt: number,
+  profile: number | null,
 ]
 
 /** Where a row of `ready` stands among those of its queue and type. */
@@ -110,7 +111,7 @@ export const NOTIFICATIONS_PER_READ = 1_000
 
 const READY =
   'i.seq, i.id, i.type, i.group_id, i.priority, i.attempt, i.queue_at, i.start_at, i.input, i.envelope_rest, i.waiter, i.lapses, i.crashes, ' +
-  'i.deliveries, i.gate_met, i.flags, i.cancelled, i.due_at'
+  'i.deliveries, i.gate_met, i.flags, i.cancelled, i.due_at, i.profile'
 
 /** The code of its state, of an item `i` that is joined with what holds it, `h`. */
 const STATE = 'coalesce(i.state, case when h.seq is null then 0 else 4 end)'
@@ -118,16 +119,23 @@ const STATE = 'coalesce(i.state, case when h.seq is null then 0 else 4 end)'
 /** The token of the lease `l` that holds it, or null. */
 const TOKEN = "case when substr(l.token, -1) = '.' then l.token || i.seq else l.token end"
 
-const VIEW =
-  `i.id, i.type, coalesce(i.group_id, i.id), i.queue_at, i.start_at, i.attempt, i.priority, i.waiter, i.envelope_rest, i.queue, ${STATE}, ` +
+/** What else the envelope of an item `i` holds. */
+const restIn = (t: Tables): string =>
+  `coalesce(i.envelope_rest, (select p.rest from ${t.profile} p where p.no = i.profile))`
+
+const viewOf = (t: Tables): string =>
+  `i.id, i.type, coalesce(i.group_id, i.id), i.queue_at, i.start_at, i.attempt, i.priority, i.waiter, ${restIn(t)}, i.queue, ${STATE}, ` +
   'i.due_at, i.hold_by, i.hold_key, l.worker, h.until, coalesce(l.at, i.run_at), i.ending, i.class, i.outcome, i.end_at, i.progress, ' +
   'i.lapses, i.crashes, i.keep_until, i.fingerprint, i.cancelled, coalesce(h.is_running, 0)'
 
 /** The same for lists: neither result nor progress is read, and of an error only what a list shows. */
-const SUMMARY = VIEW.replace(
-  'i.outcome',
-  `case when i.state > 5 then substr(i.outcome, 1, ${LISTED_ERROR_CHARACTERS + 1}) end`,
-).replace('i.progress', 'null')
+const summaryOf = (t: Tables): string =>
+  viewOf(t)
+    .replace('i.outcome', `case when i.state > 5 then substr(i.outcome, 1, ${LISTED_ERROR_CHARACTERS + 1}) end`)
+    .replace('i.progress', 'null')
+
+/** Retry policies that are computed for each item must not fill the file: beyond so many, each item has its own. */
+const MOST_PROFILES = 1_000
 
 /** How many rows one statement writes: one of many rows costs less than as many of one row. */
 export const ROWS = [64, 8, 1] as const
@@ -136,8 +144,8 @@ const rows = (count: number, row: string): string => Array<string>(count).fill(r
 
 /** A root without anything that has to be looked after: the other columns have their defaults. */
 const insertRoots = (t: Tables, count: number): string => `
-    insert into ${t.item} (seq, id, queue, type, priority, attempt, queue_at, start_at, input, envelope_rest, waiter, due_at, deadline, flags)
-    values ${rows(count, '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 4)')} on conflict (id) do nothing`
+    insert into ${t.item} (seq, id, queue, type, priority, attempt, queue_at, start_at, input, profile, envelope_rest, waiter, due_at, deadline, flags)
+    values ${rows(count, '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 4)')} on conflict (id) do nothing`
 
 const putReady = (t: Tables, count: number): string => `insert into ${t.ready} values ${rows(count, '(?, ?, ?, ?, ?)')}`
 
@@ -155,9 +163,9 @@ export const statementTexts = (t: Tables) => ({
   itemRow: `
     select i.seq, ${TOKEN}, i.settled_token, ${STATE}, i.flags, i.keep_until, i.waiter, i.queue from ${placed(t)} where i.id = ?`,
   insertItem: `
-    insert into ${t.item} (id, queue, type, group_id, priority, attempt, queue_at, start_at, input, envelope_rest, waiter,
+    insert into ${t.item} (id, queue, type, group_id, priority, attempt, queue_at, start_at, input, profile, envelope_rest, waiter,
                       state, due_at, wake_at, hold_by, hold_key, flags, deadline)
-    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     on conflict (id) do nothing returning seq`,
   insertRoots64: insertRoots(t, 64),
   insertRoots8: insertRoots(t, 8),
@@ -165,6 +173,10 @@ export const statementTexts = (t: Tables) => ({
   putReady64: putReady(t, 64),
   putReady8: putReady(t, 8),
   putReady1: putReady(t, 1),
+  /** By the unique index on rest; by no. */
+  profileOf: `select no from ${t.profile} where rest = ?`,
+  addProfile: `insert into ${t.profile} (rest) select ? where (select count(*) from ${t.profile}) < ${MOST_PROFILES} returning no`,
+  profile: `select rest from ${t.profile} where no = ?`,
   /** By seq. */
   seqsPresent: `select seq from ${t.item} where seq in (select value from json_each(?))`,
   /** The end of most items, guarded in the same statement: by seq, and by the row of its lease. */
@@ -195,14 +207,15 @@ export const statementTexts = (t: Tables) => ({
     where seq = ?`,
   /** Its fingerprint stays until its next run has ended: those that failed alike are found together also once they are redriven. */
   redriveItem: `
-    update ${t.item} set seq = ?, state = ?, due_at = ?, wake_at = ?, start_at = ?, queue_at = ?, attempt = 1, envelope_rest = ?, deadline = ?,
+    update ${t.item} set seq = ?, state = ?, due_at = ?, wake_at = ?, start_at = ?, queue_at = ?, attempt = 1, profile = null, envelope_rest = ?, deadline = ?,
                     flags = flags & ~3, hold_by = null, hold_key = null, gate_met = null, run_at = null, lapses = 0, crashes = 0, deliveries = 0, cancelled = null, progress = null,
                     ending = null, class = null, outcome = null, end_at = null, keep_until = null,
                     run_attempt = null, run_started_at = null, run_ended_at = null, run_worker = null
     where seq = ?`,
   /** What a redrive has to know: the rest of the envelope, and a run that was folded in. */
   redriveRow: `
-    select envelope_rest, run_attempt, run_started_at, run_ended_at, run_worker, waiter, type, coalesce(group_id, id), priority from ${t.item} where seq = ?`,
+    select ${restIn(t)}, i.run_attempt, i.run_started_at, i.run_ended_at, i.run_worker, i.waiter, i.type, coalesce(i.group_id, i.id), i.priority
+    from ${t.item} i where i.seq = ?`,
   nextSeq: `select coalesce(max(seq), 0) + 1 from ${t.item}`,
   cancelItem: `update ${t.item} set cancelled = ? where seq = ?`,
   /** By seq. */
@@ -391,13 +404,13 @@ export const statementTexts = (t: Tables) => ({
   notifications: `select seq, kind, name, body from ${t.notification} where seq > ? and sender <> ? order by seq limit ${NOTIFICATIONS_PER_READ}`,
 
   // ── reading ──
-  view: `select ${VIEW} from ${placed(t)} where i.id = ?`,
+  view: `select ${viewOf(t)} from ${placed(t)} where i.id = ?`,
   input: `select input, keep_until from ${t.item} where id = ?`,
-  summary: `select ${SUMMARY} from ${placed(t)} where i.id = ?`,
+  summary: `select ${summaryOf(t)} from ${placed(t)} where i.id = ?`,
   /** By the index of the ids. */
   idsBetween: `
     select id from ${t.item} where id >= ? and id < ? and (keep_until is null or keep_until > ?) order by id limit +?`,
-  summaryBySeq: `select ${SUMMARY} from ${placed(t)} where i.seq = ?`,
+  summaryBySeq: `select ${summaryOf(t)} from ${placed(t)} where i.seq = ?`,
   /** By item_listed, one type of a queue after the other. (queue, type) > (?, ?) would walk over every item of the queue. */
   nextType: `
     select queue, type from ${t.item} where state = ? and queue = ? and type > ? order by type limit 1`,
@@ -479,7 +492,7 @@ export const statementTexts = (t: Tables) => ({
     where i.fingerprint = ? and i.state = 2 and a.class is ? and i.type = ? order by a.ended_at desc limit 1`,
   /** By seq, so many rows at a time, and by item_stuck: what is open and neither ready nor held, or waits for nothing at all. */
   stuckItems: `
-    select ${SUMMARY}, i.seq from ${placed(t)} where i.seq < ? and i.seq >= ? and (
+    select ${summaryOf(t)}, i.seq from ${placed(t)} where i.seq < ? and i.seq >= ? and (
         (i.state is null and h.seq is null
           and not exists (select 1 from ${t.ready} r where (r.queue, r.type, r.rank, r.due_at, r.seq) = (i.queue, i.type, -i.priority, i.due_at, i.seq)))
         or (i.state in (1, 2, 3) and i.wake_at is null and i.hold_by is null))
@@ -575,6 +588,9 @@ interface Rows {
   ]
   nextSeq: readonly [number]
   insertItem: readonly [seq: number]
+  profileOf: readonly [no: number]
+  addProfile: readonly [no: number]
+  profile: readonly [rest: string]
   seqsPresent: readonly [number]
   placeOf: readonly [dueAt: number | null, attempt: number, deliveries: number, claimedAt: number | null]
   holderOf: readonly [string]

@@ -6,6 +6,7 @@ const MAX_PREFIX = 500
 
 const NAMES = [
   'item',
+  'profile',
   'ready',
   'lease',
   'held',
