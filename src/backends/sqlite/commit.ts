@@ -40,7 +40,8 @@ export function commitBatch(
   const commitSlowly = (index: number): void => {
     results[index] = commitOne(context, batch[index]!, index)
   }
-  for (const [index, settlement] of batch.entries()) {
+  for (let index = 0; index < batch.length; index += 1) {
+    const settlement = batch[index]!
     const stopped = refused(settlement, maxItemBytes)
     if (stopped !== undefined) results[index] = stopped
     else if (!hot.take(settlement, index)) {

@@ -59,7 +59,8 @@ export class HotPath {
   }
 
   #takeRoot(id: string, effects: Settlement['effects'], index: number): boolean {
-    const [join, enqueue] = effects
+    const join = effects[0]
+    const enqueue = effects[1]
     if (effects.length !== 2 || join?.do !== 'joinGroup' || enqueue?.do !== 'enqueue') return false
     const { item, queue, delayMs, hold, leasedTo } = enqueue
     const isRoot = item.id === id && item.groupId === id && join.groupId === id && join.count === 1
@@ -79,11 +80,13 @@ export class HotPath {
       const count = ROWS.find((size) => size <= roots.length - from)!
       const some = roots.slice(from, from + count)
       const isWritten = writeRoots(sql, profiles, some, seq, now)
-      for (const [i, { index, queue }] of some.entries())
+      for (let i = 0; i < count; i += 1) {
+        const { index, queue } = some[i]!
         if (isWritten === undefined || isWritten.has(seq + i)) {
           this.#results[index] = APPLIED
           notifications.wake(queue, now)
         } else there.push(index)
+      }
       seq += count
       from += count
     }
@@ -194,10 +197,11 @@ function placesOf(roots: readonly Root[], first: number, now: At): (string | num
 }
 
 function plainEnd(id: string, effects: Settlement['effects']): PlainEnd | undefined {
-  const [attempt] = effects
+  const attempt = effects[0]
   const value = effects[1]?.do === 'setGroupValue' ? effects[1] : undefined
   const at = value === undefined ? 1 : 2
-  const [complete, leave] = [effects[at], effects[at + 1]]
+  const complete = effects[at]
+  const leave = effects[at + 1]
   if (effects.length !== at + 2 || attempt?.do !== 'recordAttempt') return undefined
   if (complete?.do !== 'complete' || leave?.do !== 'leaveGroup') return undefined
   const { was } = attempt
