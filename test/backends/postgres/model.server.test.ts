@@ -43,20 +43,38 @@ function withNotificationsAwaited(ledger: Ledger, backend: PostgresBackend): Led
   }
 }
 
+/** Resolves when this queue is announced. What transactions of users make ready is announced after they have committed. */
+function announced(ledger: Ledger, queue: string): { readonly heard: Promise<void>; readonly leave: () => void } {
+  let leave = () => {}
+  const heard = new Promise<void>((resolve) => {
+    leave = ledger.onReady((woken) => {
+      if (woken === queue) resolve()
+    })
+  })
+  return { heard, leave }
+}
+
 /** The same ledger, in which everything that a user's transaction can write is written by one. */
 function thatEnlists(ledger: Ledger): Ledger {
   const one = async (settlement: Settlement): Promise<CommitResult> => {
     if (foreignTo(settlement) !== undefined) return (await ledger.commit([settlement]))[0]!
     const client = await schemas.pool.connect()
+    const waits = settlement.effects.flatMap((effect) =>
+      effect.do === 'enqueue' && (effect.delayMs !== Infinity || effect.hold?.by === 'gate')
+        ? [announced(ledger, effect.queue)]
+        : [],
+    )
     try {
       await client.query('begin')
       const [result] = await ledger.enlist!(client).commit([settlement])
       await client.query('commit')
+      if (result!.kind === 'applied') await Promise.all(waits.map(({ heard }) => heard))
       return result!
     } finally {
       // Without effect after a commit.
       await client.query('rollback')
       client.release()
+      for (const { leave } of waits) leave()
     }
   }
   return {
