@@ -25,8 +25,8 @@ const MAX_LIGHT = 1_000
 const MAX_TURNS = 8
 
 /**
- * Commits a batch, in as many scripts as it takes. What ends light items comes first, because it touches nothing else; all else keeps
- * its order, so that items arrive in the order in which they were enqueued.
+ * Commits a batch, in as many scripts as it takes. What ends light items comes first where nothing else in the batch names these items; all
+ * else keeps its order, so that items arrive in the order in which they were enqueued.
  */
 export async function commitBatch(
   context: RedisContext,
@@ -34,8 +34,8 @@ export async function commitBatch(
   batch: readonly Settlement[],
 ): Promise<readonly CommitResult[]> {
   const results: CommitResult[] = new Array(batch.length)
-  const ends: LightEnd[] = []
-  const turns = new Turns()
+  const ends = new Map<string, LightEnd>()
+  const others: number[] = []
   for (let i = 0; i < batch.length; i += 1) {
     const settlement = batch[i]!
     // One that is malformed must not fail the others.
@@ -45,14 +45,23 @@ export async function commitBatch(
       const end = lightEnd(settlement, i)
       const refusal = end?.isChecked === true ? undefined : refusalOf(settlement, context.maxItemBytes, keepsUtf8)
       if (refusal !== undefined) results[i] = refusal
-      else if (end !== undefined) ends.push(end)
-      else turns.add(i, lightEnqueue(settlement, i))
+      else if (end !== undefined && !ends.has(end.lease.id)) ends.set(end.lease.id, end)
+      else others.push(i)
     } catch (error) {
       results[i] = { kind: 'failed', error }
     }
   }
-  const left = await inPieces(ends, (some) => completeLight(context, some))
-  for (const { i, lease } of ends) results[i] = { kind: 'applied', closed: [closedBy(lease)] }
+  const turns = new Turns()
+  for (const i of inPlaceOfNamed(batch, ends, others)) {
+    try {
+      turns.add(i, lightEnqueue(batch[i]!, i))
+    } catch (error) {
+      results[i] = { kind: 'failed', error }
+    }
+  }
+  const first = [...ends.values()]
+  const left = await inPieces(first, (some) => completeLight(context, some))
+  for (const { i, lease } of first) results[i] = { kind: 'applied', closed: [closedBy(lease)] }
   for (const { others, light } of turns.all()) {
     for (const { i } of light) results[i] = { kind: 'applied', closed: [] }
     const known = light.length === 0 ? [] : await inPieces(light, (some) => enqueueLight(context, some))
@@ -64,6 +73,41 @@ export async function commitBatch(
 
 const closedBy = ({ id, waiter }: LightLease): ClosedGroup =>
   waiter === undefined ? { groupId: id } : { groupId: id, watched: true }
+
+/**
+ * A settlement answers as it would after those before it in its batch, and the count of a group is compared once the whole batch has changed
+ * it. So an end whose item another settlement names keeps its place among the others. Replies all that do, in order.
+ */
+function inPlaceOfNamed(
+  batch: readonly Settlement[],
+  ends: Map<string, LightEnd>,
+  others: readonly number[],
+): readonly number[] {
+  if (ends.size === 0 || others.length === 0) return others
+  const named: number[] = []
+  const keep = (id: string): void => {
+    const end = ends.get(id)
+    if (end === undefined) return
+    ends.delete(id)
+    named.push(end.i)
+  }
+  for (const i of others) forEachName(batch[i]!, keep)
+  return named.length === 0 ? others : [...others, ...named].sort((a, b) => a - b)
+}
+
+/** The items and groups that a settlement names. */
+function forEachName({ guard, effects }: Settlement, use: (id: string) => void): void {
+  const guarded = guardedId(guard)
+  if (guarded !== undefined) use(guarded)
+  for (const effect of effects) {
+    if ('id' in effect) use(effect.id)
+    if ('groupId' in effect) use(effect.groupId)
+    if (effect.do === 'enqueue') {
+      use(effect.item.id)
+      use(effect.item.groupId)
+    } else if (effect.do === 'openGate') for (const member of effect.members) use(member)
+  }
+}
 
 /** Neighbours in a batch that are sent together: light enqueues, or others. */
 interface Turn {

@@ -218,6 +218,33 @@ describe.each([
     })
   })
 
+  it('ends in its place in its batch where another settlement names it', async () => {
+    const { ledger } = open()
+    await push(ledger, 'redriven', 'cancelled', 'valued', 'waited for')
+    const [redriven, cancelled, valued, waitedFor] = await claim(ledger)
+    const again: Effect[] = [
+      { do: 'joinGroup', groupId: 'redriven', count: 1 },
+      { do: 'redrive', id: 'redriven', delayMs: 0 },
+    ]
+    const value: Effect = { do: 'setGroupValue', groupId: 'valued', value: '1', final: false }
+    const gate: Effect = { do: 'openGate', key: 'g', heldId: 'gate', members: ['waited for'], need: 1, of: 'done' }
+    const kinds = async (...batch: readonly Settlement[]) => (await ledger.commit(batch)).map(({ kind }) => kind)
+
+    const ended = end(redriven!)
+    const back = { guard: { by: 'status', id: 'redriven', in: ['completed'] }, effects: again } as const
+    expect(await kinds(ended, back, ended)).toEqual(['applied', 'applied', 'repeated'])
+    const cancel: Effect = { do: 'requestCancel', id: 'cancelled', reason: 'r' }
+    const asked = { guard: { by: 'status', id: 'cancelled', in: ['running'] }, effects: [cancel] } as const
+    expect(await kinds(asked, end(cancelled!))).toEqual(['applied', 'applied'])
+    expect(await ledger.commit([{ guard: { by: 'none' }, effects: [value] }, end(valued!)])).toMatchObject([
+      { closed: [] },
+      { closed: [{ groupId: 'valued', value: '1' }] },
+    ])
+    const hold = { delayMs: Number.POSITIVE_INFINITY, hold: { by: 'gate', key: 'g' } } as const
+    expect(await kinds(end(waitedFor!), enqueue(alone('gate'), hold, [gate]))).toEqual(['applied', 'applied'])
+    expect((await inOrder(ledger)).toSorted()).toEqual(['gate', 'redriven'])
+  })
+
   describe('an item becomes a whole record', () => {
     it('when its lease lapses, and comes back in its place', async () => {
       const { clock, ledger } = open()

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 
 /**
- * Compares every sorted set that follows from the records with the records themselves, independently of the scripts: which sets each item must
+ * Compares every sorted set and count that follows from the records with the records themselves, independently of the scripts: which sets each item must
  * be in is worked out anew from the hash, and the sets have to hold exactly that. Replies what is wrong.
  */
 const COMPARE = `
@@ -10,14 +10,16 @@ local function expect(key, score, member)
   expected[key] = expected[key] or {}
   expected[key][member] = score
 end
-local sizes = {}
+local sizes, counts = {}, {}
 local claims = {}
+local function count(field) counts[field] = (counts[field] or 0) + 1 end
 -- An item that is still a text: what its lists have to say is in it, in its end, or in the claim that it was handed out with.
 local function light(id, text)
   local arrival, due, queue, kind, priority = string.match(text, '^h(%d%d%d%d%d%d%d%d%d%d%d%d)(%d%d%d%d%d%d%d%d%d%d%d%d%d)([^\\30]*)\\30([^\\30]*)\\30([^\\30]*)\\30')
   local place = #queue .. ':' .. queue .. kind
   local ended = redis.call('HGET', prefix .. ':ends', id)
   local no = redis.call('ZSCORE', prefix .. ':index:a:' .. place, id)
+  count((ended and 'c' or no and 'a' or 'w') .. place)
   if ended then
     if no then wrong[#wrong + 1] = id .. ' has ended and is active' end
     local score = tonumber(redis.call('ZSCORE', prefix .. ':index:c:' .. place, id) or 'nan')
@@ -44,6 +46,7 @@ local function whole(id, r)
   if state == 'p' or state == 'r' then instant = word == 'w' and due end
   local score = instant and instant * 2048 + arrival % 2048 or true
   local lists = { #queue .. ':' .. queue .. kind }
+  count(word .. lists[1])
   for _, tag in ipairs(more.tg or {}) do lists[#lists + 1] = 't:' .. tag end
   if more.cl then lists[#lists + 1] = 'c:' .. more.cl end
   if more.fp then lists[#lists + 1] = 'f:' .. more.fp end
@@ -69,6 +72,13 @@ end
 for _, no in ipairs(redis.call('HKEYS', prefix .. ':claims')) do
   if not claims[no] then wrong[#wrong + 1] = 'claim ' .. no .. ' has no items' end
 end
+local stored = redis.call('HGETALL', prefix .. ':counts')
+for i = 1, #stored, 2 do
+  local is = counts[stored[i]] or 0
+  if is ~= tonumber(stored[i + 1]) then wrong[#wrong + 1] = stored[i] .. ' counts ' .. stored[i + 1] .. ' instead of ' .. is end
+  counts[stored[i]] = nil
+end
+for field in pairs(counts) do wrong[#wrong + 1] = field .. ' is not counted' end
 for group, size in pairs(sizes) do expect(prefix .. ':failures', size, group) end
 for key, members in pairs(expected) do
   for member, score in pairs(members) do

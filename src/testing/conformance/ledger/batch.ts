@@ -38,6 +38,30 @@ export const batchClauses = clausesOn<LedgerBench>()({
       await bench.take(['child'])
     },
   },
+  'ledger: an end keeps its place in its batch': {
+    law: 'What a batch does before and behind the end of an item that is alone in its group counts as it stands there.',
+    hint: 'whether ends of such items are written before the rest of the batch, or by a shorter way that does not look at it.',
+    needs: ['native ledger', 'redrive and delete'],
+    async run(bench) {
+      const { ledger } = bench
+      const born = async (id: string) => (await bench.enqueueAndTake([id], { groupId: id }))[0]
+      const answers = async (...batch: readonly Settlement[]) => kinds(await ledger.commit(batch))
+      const twice = await born('twice')
+      same(await answers(complete(twice, '1'), complete(twice, '1')), ['applied', 'repeated'], 'the same end twice')
+      const gone = await born('gone')
+      const removal = byStatus('gone', 'running', [{ do: 'delete', id: 'gone' }])
+      same(await answers(removal, complete(gone, '1')), ['applied', 'stale'], 'an end behind a removal')
+      for (const where of ['before', 'behind']) {
+        const parent = await born(`with one ${where}`)
+        const { id } = parent.envelope
+        const child = bench.enqueue(`child ${where}`, { groupId: id })
+        const batch = where === 'before' ? [child, complete(parent)] : [complete(parent), child]
+        same(await bench.apply('an end and a child', batch), [], `groups closed by an end, with a child ${where} it`)
+        same(await bench.openCount(id), 1, `the open count of the group with a child ${where} the end`)
+        await bench.take([`child ${where}`])
+      }
+    },
+  },
   'ledger: an item is born leased and settled in one batch': {
     law: 'A caller that enqueues an item under its own lease may end it in the same batch.',
     hint: 'whether the guard of the end finds an item that an earlier settlement of the batch enqueued.',
