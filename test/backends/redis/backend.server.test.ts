@@ -543,6 +543,32 @@ describe('a script on Redis', () => {
     expect(ids).toEqual(['i119', 'i4', 'i3', 'i2', 'i1', 'i0'])
   })
 
+  it('holds expired items that are paused, and neither says that there is more behind them nor leaves one that is not', async () => {
+    const clock = new FakeClock()
+    const ledger = ledgerOn(open({ clock }))
+    const ask = async (max: number) => {
+      const { items, more } = await ledger.claim({
+        queues: [{ queue: 'default', max }],
+        rooms: [],
+        leaseMs: 9,
+        worker: 'w',
+      })
+      return [items.map(({ lease }) => lease.id), more]
+    }
+    const deadline = clock.now() + 5
+    const push = (type: string, ...names: readonly string[]) =>
+      ledger.commit(names.map((id) => enqueue(envelope(id, { type, deadline }))))
+    await ledger.commit([{ guard: { by: 'none' }, effects: [{ do: 'pause', what: 'type', name: 'paused' }] }])
+
+    await push('paused', 'a')
+    await clock.advance(10)
+    expect(await ask(1)).toEqual([[], false])
+    await push('paused', 'b', 'c')
+    await push('t', 'd')
+    await push('paused', 'e')
+    expect(await ask(2)).toEqual([['d'], false])
+  })
+
   it('hands out and extends no more than five hundred leases', async () => {
     const { backend, watched } = openWatched()
     const ledger = ledgerOn(backend)

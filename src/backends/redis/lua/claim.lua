@@ -298,38 +298,41 @@ function expired_of(queue, most)
   return call('ZRANGEBYSCORE', EXPIRING .. queue, '-inf', '(' .. string.format('%.17g', now), 'LIMIT', 0, most)
 end
 
--- An expired item needs no room: the worker that claims it ends it. Paused items are held. Returns how many were handed out.
+-- An expired item needs no room: the worker that claims it ends it. Paused items are held on the way, and take no share. Returns how many
+-- were handed out.
 function serve_expired(queue, share)
-  local members = expired_of(queue, share)
-  if #members == 0 then return 0 end
-  local names, served = {}, 0
-  for i = 1, #members do names[i] = string.sub(members[i], 13) end
-  fetch(names)
-  for i, id in ipairs(names) do
-    local r = records[id]
-    local _, member = nil, nil
-    if r then _, member = expiry_of(id, r) end
-    if member == members[i] then
-      local pause = pause_of(queue, r[TYPE])
-      change(id)
-      if pause then
+  local served, passed, is_left = 0, 0, false
+  repeat
+    local members, names = expired_of(queue, math.max(1, share - served)), {}
+    for i = 1, #members do names[i] = string.sub(members[i], 13) end
+    fetch(names)
+    for i, id in ipairs(names) do
+      local r = records[id]
+      local _, member = nil, nil
+      if r then _, member = expiry_of(id, r) end
+      local pause = member == members[i] and pause_of(queue, r[TYPE])
+      if member ~= members[i] then
+        -- The record disagrees with this entry: remove the entry.
+        remove(EXPIRING .. queue, members[i])
+        passed = passed + 1
+      elseif pause then
+        change(id)
         local m = more_of(r)
         m.hb, m.hk = 'pause', pause
-        more = 1
-      else
+        passed = passed + 1
+      elseif served < share then
         local queue_type = queue_type_of(queue, r[TYPE])
+        change(id)
         used[READY .. r[PRIORITY] .. ':' .. queue_type] = { queue_type, tostring(r[PRIORITY]) }
         hand_out(id, r, queue)
         served = served + 1
+      else
+        is_left = true
       end
-    else
-      -- The record disagrees with this entry: remove the entry.
-      remove(EXPIRING .. queue, members[i])
-      more = 1
     end
-  end
-  settle_records()
-  if served == share then piled[#piled + 1] = queue end
+    settle_records()
+  until #members == 0 or is_left or passed >= step
+  if is_left then piled[#piled + 1] = queue elseif passed >= step then more = 1 end
   return served
 end
 
