@@ -155,7 +155,8 @@ function restFrom(text: string): object {
     // Only lightText wrote it.
     rest = deepFrozen(readRest(text))
     if (shared.size >= MOST_SHARED) shared.clear()
-    shared.set(text, rest)
+    // A copy: a part of a text keeps the whole of it in memory, with its input.
+    shared.set(Buffer.from(text).toString(), rest)
   }
   return rest
 }

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { redisBackend } from '../../../src/backends/redis/index.js'
@@ -393,6 +395,29 @@ describe.each([
       expect(await ledger.inspect!.counts()).toEqual([{ queue: 'default', type: 't', counts: { completed: 9 } }])
       expect((await ledger.inspect!.idsStartingWith!('i', 20)).ids.toSorted()).toEqual(all)
     })
+  })
+})
+
+describe('a light item that has ended', () => {
+  it('leaves nothing of its input in memory, also where no other has its trace', async () => {
+    setFlagsFromString('--expose-gc')
+    const gc = runInNewContext('gc') as () => void
+    const { ledger } = open()
+    const input = JSON.stringify('x'.repeat(100_000))
+    const round = async (n: number) => {
+      const names = Array.from({ length: 100 }, (_, i) => `${n}-${i}`)
+      await ledger.commit(names.map((id) => enqueue(alone(id, { input, trace: { traceparent: `00-${id}` } }))))
+      const items = await claimWithRoom(ledger)
+      expect(items.map(({ envelope }) => envelope.trace?.traceparent)).toEqual(names.map((id) => `00-${id}`))
+      await ledger.commit(items.map((item) => end(item)))
+    }
+    await round(0)
+    gc()
+    const before = process.memoryUsage().heapUsed
+    for (let n = 1; n <= 5; n += 1) await round(n)
+    gc()
+    // Of fifty megabytes.
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(20_000_000)
   })
 })
 
