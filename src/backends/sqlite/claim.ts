@@ -22,11 +22,11 @@ import { moveTags, promote } from './tags.js'
 
 /** How many lapsed leases and due items one claim brings back: bounded, so that a claim after a long sleep is not slow. */
 const STEP = 1_000
-/** How many leases, each with many items, it looks at for that. */
-const LEASES_STEP = 100
+/** How many leases it looks at together for that. Most hold on, by their heartbeats, and are looked at again when those have run out. */
+const LEASES_STEP = 1_000
 /** How many keys of a type are read at a time, at most, while several types are merged. */
 const MOST_KEYS = 64
-/** One claim holds at most this many items of paused types. */
+/** One claim holds back about this many items of paused types, at most. */
 const MAX_HELD = 1_024
 
 interface Round {
@@ -43,6 +43,8 @@ interface Round {
   readonly items: ClaimedItem[]
   readonly unreadable: { readonly queue: string; readonly body: string }[]
   readonly crashed: string[]
+  /** How many items of paused types it has held back so far. */
+  heldBack: number
 }
 
 const NONE: readonly never[] = []
@@ -60,7 +62,7 @@ export function claimReady(
   const rooms = new RoomsLeft(ask.rooms)
   const leaseNow = leases.now(sql)
   const found = { items: [], unreadable: [], crashed: [], profiles: new Profiles(sql) }
-  const round: Round = { sql, ask, now, leases, leaseNow, rooms, notifications, paused, ...found }
+  const round: Round = { sql, ask, now, leases, leaseNow, rooms, notifications, paused, ...found, heldBack: 0 }
   let more = false
   let nextDueAt: At | undefined
   for (const [i, { queue, max }] of ask.queues.entries()) {
@@ -85,9 +87,16 @@ export function claimReady(
 }
 
 /** Leases that have run out end; what its last heartbeat said to be running has crashed. */
-function reclaim({ sql, leaseNow, crashed }: Round, queue: string): void {
-  const leases = sql.lapsedLeases.all(queue, leaseNow, LEASES_STEP).map(([no]) => no)
-  if (leases.length === 0) return
+function reclaim(round: Round, queue: string): void {
+  for (let count = 0; count < STEP; ) {
+    const leases = round.sql.lapsedLeases.all(queue, round.leaseNow, LEASES_STEP).map(([no]) => no)
+    if (leases.length > 0) count += reclaimFrom(round, leases)
+    if (leases.length < LEASES_STEP) return
+  }
+}
+
+/** Yields how many items came back. None of these leases is found again, unless not all that they held has come back. */
+function reclaimFrom({ sql, leaseNow, crashed }: Round, leases: readonly number[]): number {
   const lapsed = sql.lapsed.all(listOf(leases), leaseNow, STEP)
   for (const [, , type, wasRunning] of lapsed) if (wasRunning === 1) crashed.push(type)
   const seqs = listOf(lapsed.map(([seq]) => seq))
@@ -102,6 +111,7 @@ function reclaim({ sql, leaseNow, crashed }: Round, queue: string): void {
     if (until === undefined || count === undefined) sql.dropLease.run(no)
     else sql.setLease.run(until, count, no)
   }
+  return lapsed.length
 }
 
 /** The same claim would find work again. Of what has only fallen due, or came as a body, the type is not asked: a claim sees to that. */
@@ -125,7 +135,7 @@ function claimFrom(round: Round, queue: string, max: number, token: string): voi
   if (left > 0 && !rooms.areFull)
     for (const [type] of sql.readyTypes.all(queue, queue))
       if (rooms.types?.has(type) === false) continue
-      else if (paused.types.has(type)) holdBack(sql, queue, type)
+      else if (paused.types.has(type)) holdBackFirst(round, queue, type)
       else types.push(type)
   const rows =
     types.length === 1
@@ -187,29 +197,43 @@ const BEFORE_ALL: ReadyKey = [Number.NEGATIVE_INFINITY, 0, 0]
 const isBefore = (a: ReadyKey, b: ReadyKey): boolean => (a[0] - b[0] || a[1] - b[1] || a[2] - b[2]) < 0
 
 /** An expired item needs no room: its claimer only ends it. */
-function claimExpired({ sql, rooms, paused, now }: Round, queue: string, share: number): readonly ReadyRow[] {
+function claimExpired(round: Round, queue: string, share: number): readonly ReadyRow[] {
+  const { sql, rooms, paused, now } = round
   if (rooms.types === undefined || share <= 0) return NONE
-  for (let count = 0; ; ) {
+  for (;;) {
     const rows = sql.expired.all(queue, now, share)
     const held = rows.filter((row) => paused.types.has(row[2]))
-    if (held.length === 0) {
-      for (const [seq] of rows) sql.dropReady.run(seq)
-      return rows
-    }
-    for (const type of new Set(held.map((row) => row[2]))) holdBack(sql, queue, type)
-    count += held.length
-    if (count >= MAX_HELD) return NONE
+    // Not the first of their types: these may stand behind any number of others.
+    for (const [seq] of held.length === 0 ? rows : held) sql.dropReady.run(seq)
+    if (held.length === 0) return rows
+    holdBack(round, held)
+    if (round.heldBack >= MAX_HELD) return NONE
   }
 }
 
-/** The first items of a paused type go out of the way, so many at a time. */
-function holdBack(sql: Statements, queue: string, type: string): void {
-  const rows = sql.ready.all(queue, type, MAX_HELD)
+/** The first items of a paused type go out of the way, as many as one claim still may hold back. */
+function holdBackFirst(round: Round, queue: string, type: string): void {
+  const { sql, heldBack } = round
+  const rows = sql.ready.all(queue, type, Math.max(0, MAX_HELD - heldBack))
   const last = rows.at(-1)
   if (last === undefined) return
   sql.takeReady.run(queue, type, -last[4], last[17], last[0])
-  sql.holdPaused.run(holdKey('type', type), listOf(rows.map(([seq]) => seq)))
-  for (const row of rows) if (row[15] & HAS_TAGS) sql.stateTags.run(BLOCKED, row[0])
+  holdBack(round, rows)
+}
+
+/** These items of paused types are no longer ready. */
+function holdBack(round: Round, rows: readonly ReadyRow[]): void {
+  const { sql } = round
+  round.heldBack += rows.length
+  for (const type of new Set(rows.map((row) => row[2]))) {
+    const ofType = rows.filter((row) => row[2] === type)
+    sql.holdPaused.run(holdKey('type', type), listOf(ofType.map(([seq]) => seq)))
+  }
+  moveTags(
+    sql,
+    rows.map((row) => [row[0], row[15]]),
+    BLOCKED,
+  )
 }
 
 function leaseRows(
