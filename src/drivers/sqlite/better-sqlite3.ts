@@ -6,6 +6,7 @@ import type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.js
 interface Statement {
   readonly reader: boolean
   raw(): Statement
+  safeIntegers(enabled: boolean): Statement
   run(...params: unknown[]): { readonly changes: number }
   get(...params: unknown[]): unknown
   all(...params: unknown[]): unknown[]
@@ -53,6 +54,8 @@ export function overBetterSqlite3(db: BetterSqlite3): SqliteDatabase {
     prepare: <P extends readonly unknown[], R>(sql: string): SqliteStatement<P, R> => {
       const statement = db.prepare(sql)
       if (statement.reader) statement.raw()
+      // The user's connection may read every integer as a bigint: ours are numbers.
+      statement.safeIntegers(false)
       return {
         run: (...params) => statement.run(...params).changes,
         // Rows are what the caller says they are: SQL is not checked by the compiler.

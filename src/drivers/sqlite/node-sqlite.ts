@@ -8,6 +8,7 @@ interface Statement {
   all(...params: unknown[]): unknown[]
   /** Since 22.16 and 24. */
   setReturnArrays?(enabled: boolean): void
+  setReadBigInts(enabled: boolean): void
 }
 export interface NodeSqlite {
   prepare(sql: string): Statement
@@ -37,6 +38,8 @@ export function overNodeSqlite(db: NodeSqlite): SqliteDatabase {
     const statement = db.prepare(sql)
     const isArrays = statement.setReturnArrays !== undefined
     statement.setReturnArrays?.(true)
+    // The user's connection may read every integer as a bigint: ours are numbers.
+    statement.setReadBigInts(false)
     // Before it could return arrays, the columns of an object keep their order; ours never share a name.
     const row = (found: unknown): unknown => (isArrays || found === undefined ? found : Object.values(found as object))
     return {

@@ -44,6 +44,15 @@ describe("work enqueued in the user's own transaction", () => {
     expect(orders()).toEqual(['o-1'])
   })
 
+  it('comes through a connection that reads integers as bigints', async () => {
+    const { db, work } = await program()
+    db.defaultSafeIntegers(true)
+
+    const handle = db.transaction(() => ({ handle: work.enqueue(mail('ada'), { tx: db }) }))()
+
+    expect(await handle.handle.result()).toBe('sent to ada')
+  })
+
   it('does not exist when the transaction rolls back', async () => {
     const { db, work, orders } = await program()
     const ids: string[] = []
