@@ -29,6 +29,8 @@ export type Deed =
       readonly children: number
       readonly value: string | undefined
       readonly final: boolean
+      /** The value of the group is the result of the item, too. */
+      readonly isValue: boolean
       readonly keepMs: number
     }
   /** Folds on the version that the player has last read, which may be an old one. */
@@ -121,6 +123,7 @@ const deed: fc.Arbitrary<Deed> = fc.oneof(
       children: fc.nat(2),
       value: fc.option(fc.constantFrom('"a"', '"b"'), { nil: undefined }),
       final: fc.boolean(),
+      isValue: fc.boolean(),
       keepMs,
     }),
   },
