@@ -2,7 +2,7 @@ import type { At } from '../../core/time/time.js'
 import type { Attempt, Envelope, Lease } from '../../ports/item.js'
 import type { CommitResult, EffectOf, Settlement } from '../../ports/settlement.js'
 import type { Profiles } from './columns.js'
-import type { CommitContext } from './item-effects.js'
+import { type CommitContext, isPlain, present } from './item-effects.js'
 import { closeLease, listOf } from './places.js'
 import { ROWS, type Statements } from './sql.js'
 
@@ -59,9 +59,11 @@ export class HotPath {
   }
 
   #takeRoot(id: string, effects: Settlement['effects'], index: number): boolean {
-    const join = effects[0]
-    const enqueue = effects[1]
-    if (effects.length !== 2 || join?.do !== 'joinGroup' || enqueue?.do !== 'enqueue') return false
+    if (effects.length !== 2) return false
+    const first = effects[0]
+    const join = first?.do === 'joinGroup' ? first : effects[1]
+    const enqueue = first?.do === 'joinGroup' ? effects[1] : first
+    if (join?.do !== 'joinGroup' || enqueue?.do !== 'enqueue') return false
     const { item, queue, delayMs, hold, leasedTo } = enqueue
     const isRoot = item.id === id && item.groupId === id && join.groupId === id && join.count === 1
     if (!isRoot || !(delayMs <= 0) || hold !== undefined || leasedTo !== undefined) return false
@@ -75,6 +77,8 @@ export class HotPath {
   #insert(roots: readonly Root[]): readonly number[] {
     const { sql, now, notifications, profiles } = this.#context
     const there: number[] = []
+    // An id whose item is over is free, and the new item comes in its turn.
+    if (sql.anyGone.get(now)?.[0] === 1) for (const { item } of roots) present(this.#context, item.id)
     let [seq] = sql.nextSeq.get()!
     for (let from = 0; from < roots.length; ) {
       const count = ROWS.find((size) => size <= roots.length - from)!
@@ -197,27 +201,19 @@ function placesOf(roots: readonly Root[], first: number, now: At): (string | num
 }
 
 function plainEnd(id: string, effects: Settlement['effects']): PlainEnd | undefined {
-  const attempt = effects[0]
-  const value = effects[1]?.do === 'setGroupValue' ? effects[1] : undefined
-  const at = value === undefined ? 1 : 2
-  const complete = effects[at]
-  const leave = effects[at + 1]
-  if (effects.length !== at + 2 || attempt?.do !== 'recordAttempt') return undefined
-  if (complete?.do !== 'complete' || leave?.do !== 'leaveGroup') return undefined
-  const { was } = attempt
-  const isOfItem = attempt.id === id && complete.id === id && leave.groupId === id && leave.count === 1
-  if (!isOfItem || !isPlain(was)) return undefined
-  if (value !== undefined && (value.groupId !== id || (value.ifVersion ?? 0) !== 0)) return undefined
-  return { was, complete, value }
+  let was: Attempt | undefined
+  let complete: EffectOf<'complete'> | undefined
+  let value: EffectOf<'setGroupValue'> | undefined
+  let hasLeft = false
+  for (const effect of effects) {
+    if (effect.do === 'recordAttempt' && was === undefined && effect.id === id && isPlain(effect.was)) was = effect.was
+    else if (effect.do === 'complete' && complete === undefined && effect.id === id) complete = effect
+    else if (effect.do === 'leaveGroup' && !hasLeft && effect.groupId === id && effect.count === 1) hasLeft = true
+    else if (effect.do === 'setGroupValue' && value === undefined && isFirstValue(effect, id)) value = effect
+    else return undefined
+  }
+  return was === undefined || complete === undefined || !hasLeft ? undefined : { was, complete, value }
 }
 
-/** A run that completed its item, and of which nothing else has to be remembered. */
-export function isPlain(was: Attempt): boolean {
-  return (
-    was.class === undefined &&
-    was.rule === undefined &&
-    was.error === undefined &&
-    was.fingerprint === undefined &&
-    was.detail === undefined
-  )
-}
+const isFirstValue = ({ groupId, ifVersion = 0 }: EffectOf<'setGroupValue'>, id: string): boolean =>
+  groupId === id && ifVersion === 0

@@ -11,7 +11,6 @@ import { ACTIVE, BLOCKED, CANCELLED, COMPLETED, DEAD, RETRYING, SCHEDULED, WAITI
 import { type Profiles, restOf, withRest } from './columns.js'
 import type { GateTable } from './gate-table.js'
 import type { GroupTable } from './group-table.js'
-import { isPlain } from './hot-path.js'
 import { GATED, HAS_ATTEMPTS, HAS_GATE, HAS_TAGS, SINGLE, WATCHED } from './item-flags.js'
 import type { Leases } from './lease.js'
 import { leavePlace, listOf, storedState } from './places.js'
@@ -85,6 +84,17 @@ const withFlag = (
   [seq, token, settledToken, state, flags, keepUntil, waiter, queue]: ItemRow,
   flag: number,
 ): ItemRow => [seq, token, settledToken, state, flags | flag, keepUntil, waiter, queue]
+
+/** A run that completed its item, and of which nothing else has to be remembered. */
+export function isPlain(was: Attempt): boolean {
+  return (
+    was.class === undefined &&
+    was.rule === undefined &&
+    was.error === undefined &&
+    was.fingerprint === undefined &&
+    was.detail === undefined
+  )
+}
 
 /** A run that completed its item at the first attempt is stored in the row of its item: most are. */
 function isFolded(was: Attempt, id: string, effects: readonly ItemEffect[]): boolean {
