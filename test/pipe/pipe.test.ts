@@ -179,6 +179,13 @@ describe('a pipe from a stream into work', () => {
     expect(summary.nak + summary.abandoned).toBe(1)
   })
 
+  it('ends in order when it is closed before it has subscribed', async () => {
+    const inlet = new MemInlet({ messages: [{ value: body('1') }] })
+    const running = pipe(inlet, { to: system(), as: (message) => ship(orderIn(message)) })
+    await running.close()
+    expect(await running.done).toMatchObject({ received: 0, created: 0 })
+  })
+
   it('refuses a stream whose messages have no identity, unless it is given one', async () => {
     const bodies: string[] = [body('a')]
     const queue = {

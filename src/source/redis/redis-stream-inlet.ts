@@ -266,7 +266,12 @@ export class RedisStreamInlet implements Inlet {
 
   async #report(): Promise<readonly [number, number, number, number]> {
     const { stream, group } = this.#o
-    const reply = await this.#connection.run(script('report'), stream, [group, '', MOST_COUNTED])
+    const reply = await this.#connection.run(script('report'), stream, [
+      group,
+      '',
+      MOST_COUNTED,
+      this.#isFromStart ? 1 : 0,
+    ])
     return reply as [number, number, number, number]
   }
 

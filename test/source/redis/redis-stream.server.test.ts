@@ -363,6 +363,17 @@ describe('a stream', () => {
     expect(textOf(await sub.next({ signal }))).toBe('b')
   })
 
+  it('is explained before anybody has read it', async () => {
+    const stream = freshStream()
+    expect(await open(stream).explain()).toMatchObject({ waiting: 0, unsettled: 0, because: [] })
+    await publish(stream, 'a', 'b')
+    expect(await open(stream).explain()).toMatchObject({
+      waiting: 2,
+      because: [`Nothing consumes "${stream}" as "shipping": start a hopper on it.`],
+    })
+    expect(await open(stream, { from: 'end' }).explain()).toMatchObject({ waiting: 0 })
+  })
+
   it('is paused and explained', async () => {
     const stream = freshStream()
     const inlet = open(stream)
