@@ -54,6 +54,13 @@ describe('the timeline of an item', () => {
     expect(moments[3]?.text).toBe('It was retried: attempt 2 started at 1970-01-01 00:00:00.400Z.')
   })
 
+  it('ends with how the item ended, also when the clock of its worker was ahead', () => {
+    const moments = life(view({ status: 'completed', ending: 'completed', endAt: 400 }), [
+      { attempt: 1, startedAt: 401, endedAt: 402, worker: 'w' },
+    ])
+    expect(whats(moments)).toEqual(['enqueued', 'started', 'succeeded'])
+  })
+
   it('says when the next attempt comes, and how many runs were cut off', () => {
     const moments = life(view({ head: { attempt: 2 }, dueAt: 20_000, crashes: 2 }), [failed(1, 200)])
     expect(moments.at(-2)).toMatchObject({

@@ -24,19 +24,15 @@ export interface TimelineFacts {
 /** What happened to an item, in order, as far as it is still stored. */
 export function timelineOf(facts: TimelineFacts): readonly TimelineEntry[] {
   const redrives = redrivesOf(facts)
-  const entries = [
-    enqueued(facts, redrives),
-    ...redrives,
-    ...runs(facts, redrives),
-    ...cancelCalls(facts),
-    ...moves(facts),
-    ...present(facts),
-  ]
-  // Entries of the same instant keep their order.
-  return entries
-    .map((entry, place) => ({ entry, place }))
-    .sort((a, b) => a.entry.at - b.entry.at || a.place - b.place)
-    .map(({ entry }) => entry)
+  const ran = runs(facts, redrives)
+  const last = present(facts)
+  // A worker's estimate of the store's time may be a little ahead: what the item is now still comes after its runs.
+  const lastRun = ran.reduce((latest, { at }) => Math.max(latest, at), 0)
+  const orderOf = (entry: TimelineEntry): At => (last.includes(entry) ? Math.max(entry.at, lastRun) : entry.at)
+  // Entries of the same instant keep this order.
+  return [enqueued(facts, redrives), ...redrives, ...ran, ...cancelCalls(facts), ...moves(facts), ...last].sort(
+    (a, b) => orderOf(a) - orderOf(b),
+  )
 }
 
 function enqueued({ view, attempts }: TimelineFacts, redrives: readonly TimelineEntry[]): TimelineEntry {
