@@ -22,6 +22,7 @@ export default {
     'test/guild/stacks/processes/{listener,transfer,versions}.ts',
     'test/chaos/{worker,producer,waiter,locker}.mjs',
     'test/guild/spider/processes/*.mjs',
+    'test/source/brokers/consumer.mjs',
   ],
   project: ['src/**/*.{ts,tsx}!', 'scripts/**/*.mjs', 'test/**/*.ts', 'bench/**/*.{ts,mjs}', 'examples/**/*.ts'],
   // Programs of the system; those of npm packages must be listed in package.json.

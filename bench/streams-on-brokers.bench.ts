@@ -1,0 +1,164 @@
+// What does a hopper cost beside a bare consumer of the same client? Each consumes the same messages, acknowledges each by itself, and has every
+// acknowledgement confirmed by the server. The handler does nothing, so all of it is the cost of consuming. Rounds take turns; medians.
+//
+//   npm run bench -- streams-on-brokers [messages] [rounds]
+import { connect, type Msg, type NatsConnection } from '@nats-io/transport-node'
+import { Redis } from 'ioredis'
+import { redisBackend } from '../src/backends/redis/index.js'
+import { memoryStore } from '../src/index.js'
+import {
+  ack,
+  dlq,
+  Hopper,
+  type Inlet,
+  idempotency,
+  idempotencyStore,
+  type Middleware,
+  retry,
+} from '../src/source/index.js'
+import { JetStreamInlet } from '../src/source/nats/index.js'
+import { RedisStreamInlet, streamFields } from '../src/source/redis/index.js'
+import { startNats, startRedis } from '../test/servers/index.js'
+
+const MESSAGES = Number(process.argv[2] ?? 20_000)
+const ROUNDS = Number(process.argv[3] ?? 3)
+const AT_ONCE = 256
+const VALUE = 'x'.repeat(100)
+
+type Consumer = (group: string) => Promise<void>
+
+/** Messages per second of one run, its group included in none of the time. */
+async function measured(consume: Consumer, group: string): Promise<number> {
+  const startedAt = performance.now()
+  await consume(group)
+  return Math.round((MESSAGES / (performance.now() - startedAt)) * 1_000)
+}
+
+async function hopped(inlet: Inlet, middleware: readonly Middleware[]): Promise<void> {
+  let seen = 0
+  const hopper = new Hopper({ concurrency: AT_ONCE, maxInFlight: 2 * AT_ONCE, lagIntervalMs: 0, middleware })
+  // A lane for each message: order is not what is compared.
+  const running = hopper.receive(inlet, { topics: [] }, () => {
+    seen += 1
+    if (seen === MESSAGES) setImmediate(() => void hopper.close())
+    return ack()
+  })
+  await running
+  await inlet.close()
+}
+
+async function compare(name: string, ways: Readonly<Record<string, Consumer>>): Promise<void> {
+  const found = new Map<string, number[]>()
+  for (let round = 0; round < ROUNDS; round += 1)
+    for (const [way, consume] of Object.entries(ways)) {
+      const rates = found.get(way) ?? []
+      found.set(way, [...rates, await measured(consume, `${way.replaceAll(/\W+/g, '_')}_${round}`)])
+    }
+  const median = (rates: readonly number[]) => rates.toSorted((a, b) => a - b)[Math.floor(rates.length / 2)]!
+  const bare = median(found.values().next().value ?? [])
+  for (const [way, rates] of found)
+    console.log(
+      `${name.padEnd(8)} ${way.padEnd(48)} ${String(median(rates)).padStart(7)}/s  ${(median(rates) / bare).toFixed(2)}`,
+    )
+}
+
+async function onRedis(): Promise<void> {
+  const server = await startRedis()
+  const redis = new Redis(server.url)
+  for (let from = 0; from < MESSAGES; from += 1_000) {
+    const batch = redis.pipeline()
+    for (let i = 0; i < Math.min(1_000, MESSAGES - from); i += 1)
+      batch.xadd('orders', '*', ...streamFields(VALUE, { key: String(from + i) }))
+    await batch.exec()
+  }
+  const inlet = (group: string) =>
+    new RedisStreamInlet({ url: server.url, stream: 'orders', group, deadLetters: 'dead' })
+  const backend = redisBackend({ url: server.url })
+  await compare('Redis', {
+    'ioredis: XREADGROUP, XACK of each': async (group) => {
+      await redis.xgroup('CREATE', 'orders', group, '0')
+      for (let seen = 0; seen < MESSAGES; ) {
+        const read = await redis.xreadgroup('GROUP', group, 'c', 'COUNT', AT_ONCE, 'STREAMS', 'orders', '>')
+        const entries = (read as [string, [string, string[]][]][])[0]![1]
+        await Promise.all(entries.map(([id]) => redis.xack('orders', group, id)))
+        seen += entries.length
+      }
+    },
+    hopper: (group) => hopped(inlet(group), []),
+    'hopper with retry, dlq, idempotency (in memory)': (group) => {
+      const own = inlet(group)
+      const seen = idempotencyStore(memoryStore(), { prefix: group })
+      return hopped(own, [dlq(own.letters), retry(), idempotency({ store: seen })])
+    },
+    'hopper with retry, dlq, idempotency (on Redis)': (group) => {
+      const own = inlet(group)
+      const seen = idempotencyStore(backend.store, { prefix: group })
+      return hopped(own, [dlq(own.letters), retry(), idempotency({ store: seen })])
+    },
+  })
+  redis.disconnect()
+  await backend.close?.()
+  await server.stop()
+}
+
+/** Pulls without waiting, and a request for each acknowledgement. */
+async function bareNats(nats: NatsConnection, group: string): Promise<void> {
+  const config = { durable_name: group, ack_policy: 'explicit', deliver_policy: 'all', max_ack_pending: 10_000 }
+  await nats.request(
+    `$JS.API.CONSUMER.DURABLE.CREATE.ORDERS.${group}`,
+    JSON.stringify({ stream_name: 'ORDERS', config }),
+  )
+  const inbox = `bare.${group}`
+  let arrived: Msg[] = []
+  let wake = () => {}
+  const sub = nats.subscribe(inbox, {
+    callback: (_, message) => {
+      if (message.reply !== undefined && message.reply !== '') arrived.push(message)
+      wake()
+    },
+  })
+  for (let seen = 0; seen < MESSAGES; ) {
+    const batch = Math.min(AT_ONCE, MESSAGES - seen)
+    nats.publish(`$JS.API.CONSUMER.MSG.NEXT.ORDERS.${group}`, JSON.stringify({ batch, expires: 5e9 }), { reply: inbox })
+    for (let left = batch; left > 0; ) {
+      if (arrived.length === 0)
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      const here = arrived
+      arrived = []
+      await Promise.all(here.map((message) => nats.request(message.reply!, '+ACK')))
+      left -= here.length
+      seen += here.length
+    }
+  }
+  sub.unsubscribe()
+}
+
+async function onNats(): Promise<void> {
+  const server = await startNats()
+  const nats = await connect({ servers: server.url })
+  const stream = { name: 'ORDERS', subjects: ['orders.*'], storage: 'memory' }
+  await nats.request('$JS.API.STREAM.CREATE.ORDERS', JSON.stringify(stream))
+  for (let from = 0; from < MESSAGES; from += 500)
+    await Promise.all(
+      Array.from({ length: Math.min(500, MESSAGES - from) }, (_, i) => nats.request(`orders.${from + i}`, VALUE)),
+    )
+  const inlet = (durable: string) =>
+    new JetStreamInlet({ servers: server.url, stream: 'ORDERS', durable, deadLetters: 'DEAD' })
+  await compare('NATS', {
+    'client: pull, a confirmed ack of each': (group) => bareNats(nats, group),
+    hopper: (group) => hopped(inlet(group), []),
+    'hopper with retry, dlq, idempotency (in memory)': (group) => {
+      const own = inlet(group)
+      const seen = idempotencyStore(memoryStore(), { prefix: group })
+      return hopped(own, [dlq(own.letters), retry(), idempotency({ store: seen })])
+    },
+  })
+  await nats.close()
+  await server.stop()
+}
+
+console.log(`${MESSAGES} messages of ${VALUE.length} bytes, ${ROUNDS} rounds; Node ${process.version}`)
+await onRedis()
+await onNats()
