@@ -1,23 +1,7 @@
-import { createHook } from 'node:async_hooks'
 import { describe, expect, it } from 'vitest'
 import { createWork, defineWork } from '../../src/index.js'
 import { FakeClock } from '../../src/testing/index.js'
-
-/** How many promises are made until `run` has ended. */
-async function promisesOf(run: () => Promise<unknown>): Promise<number> {
-  let count = 0
-  const hook = createHook({
-    init: (_id, type) => {
-      if (type === 'PROMISE') count += 1
-    },
-  }).enable()
-  try {
-    await run()
-    return count
-  } finally {
-    hook.disable()
-  }
-}
+import { promisesOf } from '../support/promises-of.js'
 
 const ITEMS = 2_000
 

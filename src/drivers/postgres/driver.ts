@@ -92,8 +92,21 @@ export class PostgresDriver implements Queryable {
     return this.#apart
   }
 
+  /** The way of nearly every statement, in one function: whoever waits for a lone one waits for each promise on its way, too. */
   async query<R extends Row>(statement: Statement): Promise<R[]> {
-    return this.#repeated(() => this.#withClient((client) => this.#send<R>(client, statement)))
+    for (let tries = 1; ; tries += 1) {
+      const wasPrepared = this.#prepare
+      const client = await this.#client()
+      try {
+        const { rows } = await client.query(queryOf(statement, wasPrepared))
+        client.release?.()
+        return rowsFrom<R>(rows)
+      } catch (error) {
+        const failure = this.#translated(error, wasPrepared ? statement.name : '')
+        client.release?.(isSpent(failure))
+        this.#mayRepeat(failure, wasPrepared, tries)
+      }
+    }
   }
 
   /**
@@ -105,7 +118,10 @@ export class PostgresDriver implements Queryable {
       this.#withClient(async (client) => {
         await this.#ask(client, { text: 'begin' })
         try {
-          const result = await run({ query: (statement) => this.#queryOn(client, { ...statement, name: '' }) })
+          const result = await run({
+            query: async <R extends Row>(statement: Statement) =>
+              rowsFrom<R>((await this.#ask(client, queryOf(statement, false))).rows),
+          })
           await this.#ask(client, { text: 'commit' })
           return result
         } catch (error) {
@@ -155,70 +171,72 @@ export class PostgresDriver implements Queryable {
 
   async #repeated<T>(run: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries += 1) {
-      // Others may have met the pooler meanwhile, and turned names off; what counts is how this one was sent.
       const wasPrepared = this.#prepare
       try {
         return await run()
       } catch (error) {
-        if (isPoolerError(error) && wasPrepared) this.#prepare = false
-        else if (!isContention(error) || tries > MAX_REPEATS) throw error
+        this.#mayRepeat(error, wasPrepared, tries)
       }
     }
   }
 
+  /** Throws what a repetition would not mend. Others may have met the pooler meanwhile: what counts is how this one was sent. */
+  #mayRepeat(error: unknown, wasPrepared: boolean, tries: number): void {
+    if (isPoolerError(error) && wasPrepared) this.#prepare = false
+    else if (!isContention(error) || tries > MAX_REPEATS) throw error
+  }
+
   async #withClient<T>(use: (client: PgClientLike) => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new PostgresClosedError()
-    this.#pool ??= this.#open()
-    const pool = await this.#pool
-    const client = heard(await this.#connected(() => pool.connect()))
+    const client = await this.#client()
     try {
       const result = await use(client)
       client.release?.()
       return result
     } catch (error) {
-      // Without a word from the server the connection is in an unknown state, and one that leads to a server which only reads
-      // (a standby, after a failover) leads there forever: the pool must not hand it out again.
-      client.release?.(!isFromServer(error) || sqlStateOf(error) === READ_ONLY)
+      client.release?.(isSpent(error))
       throw error
     }
   }
 
-  async #send<R extends Row>(client: PgClientLike, statement: Statement): Promise<R[]> {
-    return this.#queryOn<R>(client, this.#prepare ? statement : { ...statement, name: '' })
-  }
-
-  /** Runs one statement on a client of `pg`. A statement without a name has no plan kept for it. */
-  async #queryOn<R extends Row>(client: PgClientLike, { name, text, values }: Statement): Promise<R[]> {
-    const { rows } = await this.#ask(client, {
-      ...(name === '' ? {} : { name }),
-      text,
-      // Copied, because `pg` wants a list that it may write to.
-      ...(values === undefined ? {} : { values: [...values] }),
-      rowMode: 'array',
-    })
-    // Several statements in one query have several results, which no caller asks for.
-    return (rows ?? []) as R[]
+  async #client(): Promise<PgClientLike> {
+    if (this.#isClosed) throw new PostgresClosedError()
+    this.#pool ??= this.#open()
+    const pool = await this.#pool
+    try {
+      return heard(await pool.connect())
+    } catch (error) {
+      throw this.#notConnected(error)
+    }
   }
 
   async #ask(client: PgClientLike, query: PgQuery): ReturnType<PgClientLike['query']> {
     try {
       return await client.query(query)
     } catch (error) {
-      if (!isReplyLost(error)) throw error
-      if (this.#isClosed) throw new PostgresClosedError(error)
-      throw isNotSent(error)
-        ? new PostgresUnreachableError(error)
-        : new PostgresReplyLostError(query.name ?? 'a statement', error)
+      throw this.#translated(error, query.name ?? '')
     }
+  }
+
+  /** What became of a statement, if it is not known; otherwise what the server said. */
+  #translated(error: unknown, name: string): unknown {
+    if (!isReplyLost(error)) return error
+    if (this.#isClosed) return new PostgresClosedError(error)
+    return isNotSent(error)
+      ? new PostgresUnreachableError(error)
+      : new PostgresReplyLostError(name === '' ? 'a statement' : name, error)
   }
 
   async #connected<T>(connect: () => Promise<T>): Promise<T> {
     try {
       return await connect()
     } catch (error) {
-      if (isOfProgram(error)) throw error
-      throw this.#isClosed || isPoolEnded(error) ? new PostgresClosedError(error) : new PostgresUnreachableError(error)
+      throw this.#notConnected(error)
     }
+  }
+
+  #notConnected(error: unknown): unknown {
+    if (isOfProgram(error)) return error
+    return this.#isClosed || isPoolEnded(error) ? new PostgresClosedError(error) : new PostgresUnreachableError(error)
   }
 
   async #open(): Promise<PgPoolLike> {
@@ -302,6 +320,30 @@ function heard(client: PgClientLike): PgClientLike {
   heardClients.add(client)
   client.on('error', () => undefined)
   return client
+}
+
+/** A statement as `pg` takes it. Without a name no plan is kept for it. */
+function queryOf({ name, text, values }: Statement, isNamed: boolean): PgQuery {
+  return {
+    ...(isNamed && name !== '' ? { name } : {}),
+    text,
+    // Copied, because `pg` wants a list that it may write to.
+    ...(values === undefined ? {} : { values: [...values] }),
+    rowMode: 'array',
+  }
+}
+
+/** Several statements in one query have several results, which no caller asks for. */
+function rowsFrom<R extends Row>(rows: readonly unknown[] | undefined): R[] {
+  return (rows ?? []) as R[]
+}
+
+/**
+ * Without a word from the server the connection is in an unknown state, and one that leads to a server which only reads (a standby,
+ * after a failover) leads there forever: the pool must not hand it out again.
+ */
+function isSpent(error: unknown): boolean {
+  return !isFromServer(error) || sqlStateOf(error) === READ_ONLY
 }
 
 /** The server answered with an error: the connection itself is well, unless it said that it is ending it. */

@@ -40,6 +40,8 @@ export class RedisConnection {
   readonly #options: ConnectionOptions
   readonly #clock: Clock
   #client: Promise<RedisClientLike> | undefined
+  /** The same, once it has been made. */
+  #made: RedisClientLike | undefined
   #lastError: Error | undefined
   /** One wait for all who wait. */
   #connecting: Promise<void> | undefined
@@ -74,44 +76,41 @@ export class RedisConnection {
     return this.#answered(script, prefix, words, CALL_FOR_BYTES)
   }
 
+  /** The way of every call, in one function: whoever waits for a lone one waits for each promise on its way, too. */
   async #answered(script: Script, prefix: string, words: Words, call: Call): Promise<unknown> {
     // The connection holds no program open, but a call that was begun is to be answered.
     const letGo = keepAlive()
+    const giveUpAt = this.#clock.monotonic() + this.#options.commandTimeoutMs
+    let isKnown = true
     try {
-      return await this.#runInTime(script, prefix, words, call)
+      for (;;) {
+        try {
+          const client = this.#readyNow ?? (await this.ready())
+          const reply = isKnown
+            ? call.bySha(client, script.sha, prefix, words)
+            : call.whole(client, script.source, prefix, words)
+          return await this.within(script.name, client, reply)
+        } catch (error) {
+          if (isKnown && messageOf(error).startsWith('NOSCRIPT')) {
+            isKnown = false
+            continue
+          }
+          if (isFull(error)) throw new RedisFullError(error)
+          // The line is being cut just now: nothing was sent, so it is as if there had been none. A timer may fire a little early: what
+          // is left of the time then is not worth another wait, which would take the whole time again.
+          if (!(error instanceof RedisUnreachableError) || this.#clock.monotonic() + LOOK_AGAIN_MS >= giveUpAt)
+            throw error
+        }
+        await this.#clock.sleep(LOOK_AGAIN_MS)
+      }
     } finally {
       letGo()
     }
   }
 
-  async #runInTime(script: Script, prefix: string, words: Words, call: Call): Promise<unknown> {
-    const giveUpAt = this.#clock.monotonic() + this.#options.commandTimeoutMs
-    for (;;) {
-      try {
-        return await this.#runOnce(script, prefix, words, call)
-      } catch (error) {
-        // The line is being cut just now: nothing was sent, so it is as if there had been none.
-        if (!(error instanceof RedisUnreachableError) || this.#clock.monotonic() >= giveUpAt) throw error
-        await this.#clock.sleep(LOOK_AGAIN_MS)
-      }
-    }
-  }
-
-  async #runOnce(script: Script, prefix: string, words: Words, call: Call): Promise<unknown> {
-    const client = await this.ready()
-    try {
-      try {
-        return await this.within(script.name, client, call.bySha(client, script.sha, prefix, words))
-      } catch (error) {
-        if (!messageOf(error).startsWith('NOSCRIPT')) throw error
-        return await this.within(script.name, client, call.whole(client, script.source, prefix, words))
-      }
-    } catch (error) {
-      const message = messageOf(error)
-      // Inside a script the answer is wrapped in the script's own message.
-      if (/^(ERR .*)?-?OOM /.test(message) || message.includes("'maxmemory'")) throw new RedisFullError(error)
-      throw error
-    }
+  /** The client, if it is connected at this moment. */
+  get #readyNow(): RedisClientLike | undefined {
+    return !this.#isClosed && this.#made?.status === 'ready' ? this.#made : undefined
   }
 
   /** The client, connected. */
@@ -121,6 +120,7 @@ export class RedisConnection {
     let client: RedisClientLike
     try {
       client = await this.#client
+      this.#made = client
     } catch (error) {
       // The driver is not installed, or the address is no address: the next call tries again.
       this.#client = undefined
@@ -257,6 +257,12 @@ const CALL: Call = {
 const CALL_FOR_BYTES: Call = {
   bySha: (client, sha, key, words) => client.evalshaBuffer!(sha, 1, key, words),
   whole: (client, source, key, words) => client.evalBuffer!(source, 1, key, words),
+}
+
+/** Inside a script the answer is wrapped in the script's own message. */
+function isFull(error: unknown): boolean {
+  const message = messageOf(error)
+  return /^(ERR .*)?-?OOM /.test(message) || message.includes("'maxmemory'")
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '')
