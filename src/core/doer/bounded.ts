@@ -18,7 +18,7 @@ export interface BoundedDoerOptions extends BacklogOptions<BacklogInfo>, ClockOp
 
 /** What an engine says of a task, too. */
 export interface ScopedTaskOptions extends DoerTaskOptions {
-  /** What the task starts in: its `AsyncLocalStorage` values are those of this scope. Default: those of the caller. */
+  /** What the task starts in: its `AsyncLocalStorage` values begin as those of this scope. Default: those of the caller. */
   readonly scope?: AsyncResource
 }
 
@@ -32,6 +32,8 @@ export interface HeldTask {
   readonly order: number
   /** The context of the caller: the task starts when another one ends, and must not inherit from that. */
   readonly scope: AsyncResource | undefined
+  /** Others start in this scope, too. */
+  readonly isScopeShared: boolean
 }
 
 /** The tasks that wait, in the order in which a doer wants them. */
@@ -90,7 +92,7 @@ export function boundedDoer(owner: string, options: BoundedDoerOptions, pending:
   function run(held: HeldTask): void {
     const ended = () => settled(held)
     if (held.scope === undefined) start(held.task, ended)
-    else held.scope.runInAsyncScope(start, undefined, held.task, ended)
+    else held.scope.runInAsyncScope(held.isScopeShared ? startApart : start, undefined, held.task, ended)
   }
 
   return {
@@ -105,6 +107,7 @@ export function boundedDoer(owner: string, options: BoundedDoerOptions, pending:
         createdAt: Number.isNaN(createdAt) ? clock.now() : createdAt,
         order,
         scope: scope ?? (mustWait ? new AsyncResource('millrace.doer') : undefined),
+        isScopeShared: scope !== undefined,
       }
       order += 1
       if (mustWait) {
@@ -120,4 +123,11 @@ export function boundedDoer(owner: string, options: BoundedDoerOptions, pending:
     concurrency: max,
     onAvailable: whenAvailable.subscribe,
   }
+}
+
+const OF_ONE_TASK = { requireManualDestroy: true }
+
+/** What a task enters with `enterWith` stays where it runs, before Node 24: in a scope that is shared, the next task would find it. */
+function startApart(task: () => unknown, settled: () => void): void {
+  new AsyncResource('millrace.task', OF_ONE_TASK).runInAsyncScope(start, undefined, task, settled)
 }
