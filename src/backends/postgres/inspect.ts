@@ -207,10 +207,10 @@ type CountRow = [queue: string, type: string, word: ItemState, n: string]
 // By item_list and ended_item_list, without reading rows where vacuum has been.
 const COUNTS = withOneNow(
   `select q.name, h.type, c.word, sum(c.n) from (
-     select i.queue_type, ${ITEM_STATE} as word, count(*) as n from {schema}.item i group by 1, 2
+     select i.queue_type, ${ITEM_STATE} as word, count(*) as n from {schema}.item i where i.queue_type > 0 group by 1, 2
      union all
      select f.queue_type, case f.state when 5 then 'completed' when 6 then 'dead' else 'cancelled' end, count(*)
-       from {schema}.ended_item f where f.keep_until > {now} group by 1, 2
+       from {schema}.ended_item f where f.queue_type > 0 and f.keep_until > {now} group by 1, 2
    ) c join {schema}.queue_type h on h.no = c.queue_type join {schema}.queue q on q.no = h.queue group by 1, 2, 3`,
   '$1',
 )

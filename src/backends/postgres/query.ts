@@ -48,8 +48,8 @@ function countStatement(
   const { state, type, queue, groupId, tag, class: of, fingerprint, before, after } = query
   const values: SqlValue[] = [now]
   const given = (value: SqlValue): string => `$${values.push(value)}`
-  const items: string[] = []
-  const ended = ['f.keep_until > {now}']
+  const items = ['i.queue_type > 0']
+  const ended = ['f.queue_type > 0', 'f.keep_until > {now}']
   const both = (text: (row: 'i' | 'f') => string): void => {
     items.push(text('i'))
     ended.push(text('f'))

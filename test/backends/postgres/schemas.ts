@@ -61,6 +61,13 @@ class CountedClient extends pg.Client {
   }
 }
 
+/** Rows that are there from the start stay. */
+const FILLED: Readonly<Record<string, string>> = {
+  item: ' where queue_type > 0',
+  ended_item: ' where queue_type > 0',
+  item_group: " where id not like E'\\x01filler %'",
+}
+
 /**
  * Whether every server has answered, and every notification to its listeners has arrived: a notification comes
  * over another connection than the answer to the commit that made it, and on a busy machine much later.
@@ -164,7 +171,7 @@ export class Schemas {
       ],
       ...['message', 'dead_letter', 'store', 'setting', 'queue_type', 'queue'],
     ]
-    await this.pool.query(tables.map((table) => `delete from ${s}.${table}`).join(';'))
+    await this.pool.query(tables.map((table) => `delete from ${s}.${table}${FILLED[table] ?? ''}`).join(';'))
     this.#free.push(schema)
   }
 
