@@ -55,6 +55,18 @@ describe('what could grow forever', () => {
     expect(attempts.at(-1)?.error).toBe('nul \0, half \ud800, "121"')
   })
 
+  it('the tags of an item go with it when its id is used again', async () => {
+    const tagged = (id: string) => enqueue(item(id, { tags: ['red'] }))
+    await ledger.commit([tagged('alone'), tagged('with another')])
+    const { items } = await ledger.claim(ask(9))
+    await ledger.commit(items.map((claimed) => finish(claimed)))
+    now += DAY
+    await ledger.commit([enqueue(item('alone'))])
+    await ledger.commit([enqueue(item('with another')), enqueue(item('new', { tags: ['blue'] }))])
+
+    expect([await ledger.inspect!.count({ tag: 'red' }), await rowsOf('item_tag')]).toEqual([0, 1])
+  })
+
   it('of the audit log, the last ten thousand entries', async () => {
     await schemas.pool.query(
       `insert into ${schemas.schemaOf(backend)}.action_log (at, who, why, what) select n, 'w', '', '' from generate_series(1, 10500) n`,

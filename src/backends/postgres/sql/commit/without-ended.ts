@@ -13,6 +13,8 @@ begin
     from {schema}.ended_item f where f.id = any(p_new);
   if v_expired is not null then
     delete from {schema}.ended_item where id = any(v_expired);
+    -- Theirs; those of the new items are written later.
+    delete from {schema}.item_tag where id = any(v_expired);
   end if;
   if v_there is null then
     return p_new;
