@@ -115,9 +115,10 @@ function reclaimFrom({ sql, leaseNow, crashed }: Round, leases: readonly number[
 }
 
 /** The same claim would find work again. Of what has only fallen due, or came as a body, the type is not asked: a claim sees to that. */
-function hasMore({ sql, now, ask }: Round, queue: string): boolean {
+function hasMore(round: Round, queue: string): boolean {
+  const { sql, now, ask } = round
   const types = typesWithRoom(ask.rooms)
-  if (types !== undefined && sql.anyExpired.get(queue, now)?.[0] === 1) return true
+  if (types !== undefined && hasExpired(round, queue)) return true
   if (types?.size === 0) return false
   const isReady =
     types === undefined
@@ -198,17 +199,31 @@ const isBefore = (a: ReadyKey, b: ReadyKey): boolean => (a[0] - b[0] || a[1] - b
 
 /** An expired item needs no room: its claimer only ends it. */
 function claimExpired(round: Round, queue: string, share: number): readonly ReadyRow[] {
-  const { sql, rooms, paused, now } = round
-  if (rooms.types === undefined || share <= 0) return NONE
+  if (round.rooms.types === undefined || share <= 0) return NONE
+  const rows = firstExpired(round, queue, share)
+  for (const [seq] of rows) round.sql.dropReady.run(seq)
+  return rows
+}
+
+/** The first that have expired, once those of paused types before them are held back. None where those are too many for one claim. */
+function firstExpired(round: Round, queue: string, wanted: number): readonly ReadyRow[] {
+  const { sql, paused, now } = round
   for (;;) {
-    const rows = sql.expired.all(queue, now, share)
+    const rows = sql.expired.all(queue, now, wanted)
     const held = rows.filter((row) => paused.types.has(row[2]))
-    // Not the first of their types: these may stand behind any number of others.
-    for (const [seq] of held.length === 0 ? rows : held) sql.dropReady.run(seq)
     if (held.length === 0) return rows
+    // Not the first of their types: these may stand behind any number of others.
+    for (const [seq] of held) sql.dropReady.run(seq)
     holdBack(round, held)
     if (round.heldBack >= MAX_HELD) return NONE
   }
+}
+
+/** Whether the same claim would find something expired, or had to hold back more before it knows. */
+function hasExpired(round: Round, queue: string): boolean {
+  if (round.sql.anyExpired.get(queue, round.now)?.[0] !== 1) return false
+  if (round.paused.types.size === 0 || round.heldBack >= MAX_HELD) return true
+  return firstExpired(round, queue, 1).length > 0 || round.heldBack >= MAX_HELD
 }
 
 /** The first items of a paused type go out of the way, as many as one claim still may hold back. */

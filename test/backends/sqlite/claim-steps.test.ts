@@ -76,4 +76,18 @@ describe('a claim that meets a paused type on SQLite', () => {
     await ledger.claim(ask(4, { rooms }))
     expect([(await ledger.claim(ask(4, { rooms }))).more, countHeld()]).toEqual([false, 3_008])
   })
+
+  it('does not ask to be made again for what has expired and is paused', async () => {
+    const { ledger, clock } = open()
+    const deadline = clock.now + 10
+    await ledger.commit([
+      enqueue(item('live', { deadline })),
+      enqueue(item('held', { type: 'paused', deadline: deadline + 1 })),
+      { guard: { by: 'none' }, effects: [{ do: 'pause', what: 'type', name: 'paused' }] },
+    ])
+    clock.now += 100
+
+    const { items, more } = await ledger.claim(ask(2, { rooms: [] }))
+    expect([items.map(({ lease }) => lease.id), more]).toEqual([['live'], false])
+  })
 })
