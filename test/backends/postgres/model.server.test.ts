@@ -54,6 +54,19 @@ function announced(ledger: Ledger, queue: string): { readonly heard: Promise<voi
   return { heard, leave }
 }
 
+const groupsThat = (what: 'joinGroup' | 'leaveGroup', { effects }: Settlement): string[] =>
+  effects.flatMap((effect) => (effect.do === what ? [effect.groupId] : []))
+
+/** Written one by one, such a group closes and is opened again; written together it stays open, and the model says so. */
+const keepsAGroupOpen = (batch: readonly Settlement[]): boolean =>
+  batch.some((before, i) =>
+    batch
+      .slice(i + 1)
+      .some((after) =>
+        groupsThat('joinGroup', after).some((groupId) => groupsThat('leaveGroup', before).includes(groupId)),
+      ),
+  )
+
 /** The same ledger, in which everything that a user's transaction can write is written by one. */
 function thatEnlists(ledger: Ledger): Ledger {
   const one = async (settlement: Settlement): Promise<CommitResult> => {
@@ -80,6 +93,7 @@ function thatEnlists(ledger: Ledger): Ledger {
   return {
     ...ledger,
     commit: async (batch) => {
+      if (keepsAGroupOpen(batch)) return ledger.commit(batch)
       const results: CommitResult[] = []
       // Ours waits until the listeners here are connected; a user's transaction does not.
       await ledger.commit([])
