@@ -51,35 +51,25 @@ export class Committer {
       }
     }
     const theRest = async (places: readonly number[]): Promise<void> => {
-      if (places.length === 0) return
       const answers = await this.#inWaves(
         places.map((at) => batch[at]!),
         (wave) => (within === undefined ? this.#sendUnlocked(wave) : this.#send(wave, within)),
       )
       for (const [n, at] of places.entries()) results[at] = answers[n]
     }
-    const ways = [
-      async () =>
-        put(
-          ends,
-          await this.#short.end(
-            ends.map(({ end }) => end),
-            within,
-          ),
-        ),
-      async () =>
-        put(
-          pushes,
-          await this.#short.push(
-            pushes.map(({ push }) => push),
-            within,
-          ),
-        ),
-      () => theRest(rest),
-    ]
-    if (within === undefined) await allOf(ways.map((way) => way()))
+    const ways: (() => Promise<void>)[] = []
+    if (ends.length > 0) {
+      const all = ends.map(({ end }) => end)
+      ways.push(async () => put(ends, await this.#short.end(all, within)))
+    }
+    if (pushes.length > 0) {
+      const all = pushes.map(({ push }) => push)
+      ways.push(async () => put(pushes, await this.#short.push(all, within)))
+    }
+    if (rest.length > 0) ways.push(() => theRest(rest))
+    if (within === undefined && ways.length > 1) await allOf(ways.map((way) => way()))
     else for (const way of ways) await way()
-    await theRest(left.sort((a, b) => a - b))
+    if (left.length > 0) await theRest(left.sort((a, b) => a - b))
     return results.map((result) => result!)
   }
 

@@ -50,9 +50,17 @@ export async function sendPastLocks<T extends Guarded, R>(
   batch: readonly T[],
   { clock, send, heldRows, whenFree }: Sending<T, R>,
 ): Promise<readonly (R | CommitResult)[]> {
+  if (batch.length === 0) return []
   const giveUpAt = clock.monotonic() + PATIENCE_MS
-  const results = new Map<number, R>()
   let cause: unknown
+  try {
+    // Hardly ever is anything held.
+    return await send(batch)
+  } catch (error) {
+    if (!isLocked(error)) throw error
+    cause = error
+  }
+  const results = new Map<number, R>()
 
   const sendSome = async (places: readonly number[]): Promise<void> => {
     if (places.length === 0) return
@@ -73,7 +81,6 @@ export async function sendPastLocks<T extends Guarded, R>(
   }
 
   let left: readonly number[] = batch.map((_, place) => place)
-  await sendSome(left)
   for (let rounds = 0; ; rounds += 1) {
     left = left.filter((place) => !results.has(place))
     if (left.length === 0) break

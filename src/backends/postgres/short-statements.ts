@@ -52,12 +52,11 @@ export class ShortStatements {
     this.#vacuum = vacuum
   }
 
-  async end(ends: readonly CommonEnd[], within?: Queryable): Promise<readonly Answer[]> {
+  end(ends: readonly CommonEnd[], within?: Queryable): Promise<readonly Answer[]> {
     return this.#inTurn(ends, (some) => this.#end(some, within), within)
   }
 
   async push(pushes: readonly CommonPush[], within?: Queryable): Promise<readonly Answer[]> {
-    if (pushes.length === 0) return []
     await this.#names.learn(pushes.map(({ push: { queue, item } }) => ({ queue, type: item.type })))
     return this.#inTurn(pushes, (some) => this.#push(some, within), within)
   }
@@ -68,11 +67,11 @@ export class ShortStatements {
     send: (some: readonly T[]) => Promise<readonly Answer[]>,
     within: Queryable | undefined,
   ): Promise<readonly Answer[]> {
+    const sendSome = (some: readonly T[]) => (within === undefined ? this.#past(some, send) : send(some))
+    if (batch.length <= MOST_AT_ONCE) return sendSome(batch)
     const answers: Answer[] = []
-    for (let from = 0; from < batch.length; from += MOST_AT_ONCE) {
-      const some = batch.slice(from, from + MOST_AT_ONCE)
-      answers.push(...(within === undefined ? await this.#past(some, send) : await send(some)))
-    }
+    for (let from = 0; from < batch.length; from += MOST_AT_ONCE)
+      answers.push(...(await sendSome(batch.slice(from, from + MOST_AT_ONCE))))
     return answers
   }
 
