@@ -1,7 +1,10 @@
-// What does a hopper cost beside a bare consumer of the same client? Each consumes the same messages, acknowledges each by itself, and has every
-// acknowledgement confirmed by the server. The handler does nothing, so all of it is the cost of consuming. Rounds take turns; medians.
+// What does a hopper cost beside a bare consumer of the same client? Each reads the same messages in the same batches, calls a handler with the value
+// of each, acknowledges each by itself, and has every acknowledgement confirmed by the server. The handler does nothing, so all of it is
+// the cost of consuming. Rounds take turns; medians. Beside the pace it says where the time goes: the processor time of this process and of the server
+// for each message, and how many commands each message takes (on Redis, as the server counts them, those in scripts included).
 //
-//   npm run bench -- streams-on-brokers [messages] [rounds]
+//   npm run bench -- streams-on-brokers [messages] [rounds] [redis | nats]
+import { readFileSync } from 'node:fs'
 import { connect, type Msg, type NatsConnection } from '@nats-io/transport-node'
 import { Redis } from 'ioredis'
 import { redisBackend } from '../src/backends/redis/index.js'
@@ -22,23 +25,62 @@ import { startNats, startRedis } from '../test/servers/index.js'
 
 const MESSAGES = Number(process.argv[2] ?? 20_000)
 const ROUNDS = Number(process.argv[3] ?? 3)
+const ONLY = process.argv[4]
 const AT_ONCE = 256
 const VALUE = 'x'.repeat(100)
 
 type Consumer = (group: string) => Promise<void>
 
-/** Messages per second of one run, its group included in none of the time. */
-async function measured(consume: Consumer, group: string): Promise<number> {
+/** What a server has used until now. */
+interface Used {
+  readonly cpuMs: number
+  readonly calls: number
+}
+
+/** One run. The times are microseconds for each message. */
+interface Run {
+  readonly rate: number
+  readonly ownUs: number
+  readonly serverUs: number
+  readonly calls: number
+}
+
+async function measured(consume: Consumer, group: string, usedBy: () => Promise<Used>): Promise<Run> {
+  const before = await usedBy()
+  const own = process.cpuUsage()
   const startedAt = performance.now()
   await consume(group)
-  return Math.round((MESSAGES / (performance.now() - startedAt)) * 1_000)
+  const tookMs = performance.now() - startedAt
+  const { user, system } = process.cpuUsage(own)
+  const after = await usedBy()
+  return {
+    rate: Math.round((MESSAGES / tookMs) * 1_000),
+    ownUs: (user + system) / MESSAGES,
+    serverUs: ((after.cpuMs - before.cpuMs) * 1_000) / MESSAGES,
+    calls: (after.calls - before.calls) / MESSAGES,
+  }
+}
+
+/** The handler of every consumer. */
+let bytes = 0
+const handle = (value: Uint8Array | string): void => {
+  bytes += value.length
+}
+
+const TICK_MS = 10
+
+/** Processor time of another process, as the kernel counts it. */
+function cpuMsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * TICK_MS
 }
 
 async function hopped(inlet: Inlet, middleware: readonly Middleware[]): Promise<void> {
   let seen = 0
   const hopper = new Hopper({ concurrency: AT_ONCE, maxInFlight: 2 * AT_ONCE, lagIntervalMs: 0, middleware })
   // A lane for each message: order is not what is compared.
-  const running = hopper.receive(inlet, { topics: [] }, () => {
+  const running = hopper.receive(inlet, { topics: [] }, (_, { value }) => {
+    handle(value)
     seen += 1
     if (seen === MESSAGES) setImmediate(() => void hopper.close())
     return ack()
@@ -47,18 +89,26 @@ async function hopped(inlet: Inlet, middleware: readonly Middleware[]): Promise<
   await inlet.close()
 }
 
-async function compare(name: string, ways: Readonly<Record<string, Consumer>>): Promise<void> {
-  const found = new Map<string, number[]>()
+const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+
+async function compare(
+  name: string,
+  usedBy: () => Promise<Used>,
+  ways: Readonly<Record<string, Consumer>>,
+): Promise<void> {
+  const found = new Map<string, Run[]>()
   for (let round = 0; round < ROUNDS; round += 1)
     for (const [way, consume] of Object.entries(ways)) {
-      const rates = found.get(way) ?? []
-      found.set(way, [...rates, await measured(consume, `${way.replaceAll(/\W+/g, '_')}_${round}`)])
+      const runs = found.get(way) ?? []
+      found.set(way, [...runs, await measured(consume, `${way.replaceAll(/\W+/g, '_')}_${round}`, usedBy)])
     }
-  const median = (rates: readonly number[]) => rates.toSorted((a, b) => a - b)[Math.floor(rates.length / 2)]!
-  const bare = median(found.values().next().value ?? [])
-  for (const [way, rates] of found)
+  const middle = (runs: readonly Run[], what: keyof Run) => median(runs.map((run) => run[what]))
+  const bare = middle(found.values().next().value ?? [], 'rate')
+  for (const [way, runs] of found)
     console.log(
-      `${name.padEnd(8)} ${way.padEnd(48)} ${String(median(rates)).padStart(7)}/s  ${(median(rates) / bare).toFixed(2)}`,
+      `${name.padEnd(6)} ${way.padEnd(48)} ${String(middle(runs, 'rate')).padStart(7)}/s  ${(middle(runs, 'rate') / bare).toFixed(2)}` +
+        `  process ${middle(runs, 'ownUs').toFixed(0).padStart(4)} us  server ${middle(runs, 'serverUs').toFixed(0).padStart(4)} us` +
+        (middle(runs, 'calls') === 0 ? '' : `  ${middle(runs, 'calls').toFixed(2)} commands`),
     )
 }
 
@@ -74,13 +124,23 @@ async function onRedis(): Promise<void> {
   const inlet = (group: string) =>
     new RedisStreamInlet({ url: server.url, stream: 'orders', group, deadLetters: 'dead' })
   const backend = redisBackend({ url: server.url })
-  await compare('Redis', {
+  const used = async (): Promise<Used> => {
+    const stats = await redis.info('commandstats')
+    const counts = [...stats.matchAll(/^cmdstat_(\S+?):calls=(\d+)/gm)].filter(([, command]) => command !== 'info')
+    return { cpuMs: cpuMsOf(server.pid!), calls: counts.reduce((sum, [, , calls]) => sum + Number(calls), 0) }
+  }
+  await compare('Redis', used, {
     'ioredis: XREADGROUP, XACK of each': async (group) => {
       await redis.xgroup('CREATE', 'orders', group, '0')
       for (let seen = 0; seen < MESSAGES; ) {
         const read = await redis.xreadgroup('GROUP', group, 'c', 'COUNT', AT_ONCE, 'STREAMS', 'orders', '>')
         const entries = (read as [string, [string, string[]][]][])[0]![1]
-        await Promise.all(entries.map(([id]) => redis.xack('orders', group, id)))
+        await Promise.all(
+          entries.map(([id, fields]) => {
+            handle(fields[fields.indexOf('value') + 1]!)
+            return redis.xack('orders', group, id)
+          }),
+        )
         seen += entries.length
       }
     },
@@ -127,7 +187,12 @@ async function bareNats(nats: NatsConnection, group: string): Promise<void> {
         })
       const here = arrived
       arrived = []
-      await Promise.all(here.map((message) => nats.request(message.reply!, '+ACK')))
+      await Promise.all(
+        here.map((message) => {
+          handle(message.data)
+          return nats.request(message.reply!, '+ACK')
+        }),
+      )
       left -= here.length
       seen += here.length
     }
@@ -146,7 +211,7 @@ async function onNats(): Promise<void> {
     )
   const inlet = (durable: string) =>
     new JetStreamInlet({ servers: server.url, stream: 'ORDERS', durable, deadLetters: 'DEAD' })
-  await compare('NATS', {
+  await compare('NATS', async () => ({ cpuMs: cpuMsOf(server.pid!), calls: 0 }), {
     'client: pull, a confirmed ack of each': (group) => bareNats(nats, group),
     hopper: (group) => hopped(inlet(group), []),
     'hopper with retry, dlq, idempotency (in memory)': (group) => {
@@ -160,5 +225,6 @@ async function onNats(): Promise<void> {
 }
 
 console.log(`${MESSAGES} messages of ${VALUE.length} bytes, ${ROUNDS} rounds; Node ${process.version}`)
-await onRedis()
-await onNats()
+if (ONLY !== 'nats') await onRedis()
+if (ONLY !== 'redis') await onNats()
+console.log(`${bytes} bytes were handled`)

@@ -4,6 +4,7 @@
  */
 export class LazySignal {
   #controller: AbortController | undefined
+  #listener: ((reason: unknown) => void) | undefined
   #aborted = false
   #reason: unknown
 
@@ -23,11 +24,18 @@ export class LazySignal {
     return this.#controller.signal
   }
 
+  /** Calls `listener` with the reason of the abort, once, without a signal being made for it. One listener at a time. */
+  whenAborted(listener: ((reason: unknown) => void) | undefined): void {
+    this.#listener = listener
+    if (this.#aborted) listener?.(this.#reason)
+  }
+
   /** The first abort counts; later ones change nothing. */
   abort(reason: unknown): void {
     if (this.#aborted) return
     this.#aborted = true
     this.#reason = reason
     this.#controller?.abort(reason)
+    this.#listener?.(reason)
   }
 }

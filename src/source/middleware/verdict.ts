@@ -23,6 +23,8 @@ export class Verdicts {
   readonly #remembered = new Map<string, { readonly verdict: KeptVerdict; readonly delivery: number }>()
 
   of(message: Message): KeptVerdict | undefined {
+    // As good as always.
+    if (this.#remembered.size === 0) return readVerdict(message.note)
     const { verdict, delivery = 0 } = this.#remembered.get(keyOf(message)) ?? {}
     // Another process has dead-lettered it since, and a person has sent it back: its deliveries are counted from 1 again.
     const isAnew = verdict !== undefined && (message.deliveryCount ?? Infinity) <= delivery
@@ -41,7 +43,7 @@ export class Verdicts {
   }
 
   forget(message: Message): void {
-    this.#remembered.delete(keyOf(message))
+    if (this.#remembered.size > 0) this.#remembered.delete(keyOf(message))
   }
 }
 

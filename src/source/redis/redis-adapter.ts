@@ -1,5 +1,5 @@
 import { MillraceError } from '../../core/error.js'
-import { GroupCommit } from '../../core/group-commit.js'
+import { type Answer, GroupCommit } from '../../core/group-commit.js'
 import type { ResultOf } from '../../core/stream/result.js'
 import { errorMessage, errorText } from '../../core/text/error-text.js'
 import type { Clock } from '../../core/time/clock.js'
@@ -7,6 +7,7 @@ import type { MaybePromise, Ms } from '../../core/time/time.js'
 import type { RedisConnection } from '../../drivers/redis/index.js'
 import type { Applied, BrokerAdapter } from '../inlets/broker/broker-subscription.js'
 import { wordsToWrite } from '../inlets/broker/letter-words.js'
+import { groupedOperations, HAS_NOTE, NO_WORDS, type Operation } from './operations.js'
 import { type Claimed, type FieldNames, RedisMessage } from './redis-message.js'
 import { script } from './scripts.js'
 
@@ -40,15 +41,14 @@ export interface RedisAdapterOptions {
   readonly names: FieldNames
 }
 
-/** One of the things that `apply.lua` does. `message` tells which start need not be written any more. */
-interface Operation {
-  readonly what: 'ack' | 'nak' | 'term' | 'extend' | 'start' | 'release'
-  readonly message: RedisMessage
-  readonly words: readonly [string | number, string | number, string]
-}
-
-/** Most messages that one claim takes, and most operations of one call: the server does nothing else meanwhile. */
-const MOST_PER_CALL = 500
+/** Nobody waits for it. */
+const UNHEARD: Answer<unknown> = { resolve: () => undefined, reject: () => undefined }
+const DONE = 1
+/** Most messages that one claim takes: the server does nothing else meanwhile. */
+const MOST_PER_CLAIM = 500
+/** Most operations of one call, and how many calls may be under way: the process goes on with the answers to one while the server is at the next. */
+const MOST_PER_CALL = 128
+const CALLS_AT_ONCE = 4
 /** The first wait at an empty stream that cannot be waited on; each further one is twice as long. */
 const FIRST_POLL_MS: Ms = 10
 /** One wait on the server. Another follows. */
@@ -75,6 +75,7 @@ export class RedisAdapter implements BrokerAdapter<RedisMessage> {
     this.#o = options
     this.#operations = new GroupCommit<Operation, unknown>({
       maxBatch: MOST_PER_CALL,
+      maxUnderWay: CALLS_AT_ONCE,
       maxUnsent: Infinity,
       maxUnsentBytes: Infinity,
       flush: (batch) => this.#send(batch),
@@ -91,7 +92,7 @@ export class RedisAdapter implements BrokerAdapter<RedisMessage> {
       this.#searchAt = now + leaseMs / 2
       this.#cursor = '0-0'
     }
-    const reply = await this.#claim(Math.min(max, MOST_PER_CALL))
+    const reply = await this.#claim(Math.min(max, MOST_PER_CLAIM))
     const [cursor, dueInMs, lastId, taken] = reply as [Buffer, number, Buffer, [Buffer, number, Buffer, Buffer[]][]]
     this.#cursor = cursor.toString()
     this.#dueInMs = dueInMs
@@ -158,7 +159,7 @@ export class RedisAdapter implements BrokerAdapter<RedisMessage> {
   // ── settling ──
 
   ack(message: RedisMessage): Promise<Applied> {
-    return this.#settle({ what: 'ack', message, words: [noteOf(message), '', ''] })
+    return this.#settle({ what: 'ack', message, words: message.note === undefined ? NO_WORDS : HAS_NOTE })
   }
 
   nak(message: RedisMessage, { requeueMs, note }: ResultOf<'nak'>): Promise<Applied> {
@@ -172,21 +173,19 @@ export class RedisAdapter implements BrokerAdapter<RedisMessage> {
     return this.#settle({
       what: 'term',
       message,
-      words: [written === undefined ? '' : letters, added, noteOf(message)],
+      words: [written === undefined ? '' : letters, added, message.note === undefined ? '' : '1'],
     })
   }
 
   async extend(messages: readonly RedisMessage[]): Promise<readonly boolean[]> {
     const replies = await this.#operations.addMany(
-      messages.map((message) => ({ what: 'extend', message, words: ['', '', ''] }) as const),
+      messages.map((message) => ({ what: 'extend', message, words: NO_WORDS }) as const),
     )
-    return replies.map((reply) => reply === 1)
+    return replies.map((reply) => reply === DONE)
   }
 
   async release(messages: readonly RedisMessage[]): Promise<void> {
-    await this.#operations.addMany(
-      messages.map((message) => ({ what: 'release', message, words: ['', '', ''] }) as const),
-    )
+    await this.#operations.addMany(messages.map((message) => ({ what: 'release', message, words: NO_WORDS }) as const))
     for (const message of messages) this.#forget(message)
   }
 
@@ -195,12 +194,13 @@ export class RedisAdapter implements BrokerAdapter<RedisMessage> {
    * ended its process, so it waits until it counts.
    */
   start(messages: readonly RedisMessage[]): MaybePromise<readonly boolean[]> {
-    const counted = this.#operations
-      .addMany(messages.map((message) => ({ what: 'start', message, words: [message.deliveryCount, '', ''] }) as const))
-      .then((replies) => replies.map((reply) => reply === 1))
-    if (messages.some(({ deliveryCount }) => deliveryCount > 1)) return counted
+    const starts = messages.map(
+      (message): Operation => ({ what: 'start', message, words: [message.deliveryCount, '', ''] }),
+    )
+    if (messages.some(({ deliveryCount }) => deliveryCount > 1))
+      return this.#operations.addMany(starts).then((replies) => replies.map((reply) => reply === DONE))
     // A nak says it again, and a lapse without it is what is not counted.
-    counted.catch(() => undefined)
+    for (const start of starts) this.#operations.addFor(UNHEARD, start)
     return messages.map(({ state }) => state !== 'lost')
   }
 
@@ -217,9 +217,9 @@ export class RedisAdapter implements BrokerAdapter<RedisMessage> {
 
   async #settle(operation: Operation): Promise<Applied> {
     const reply = await this.#operations.add(operation)
-    if (reply !== 1 && reply !== 0 && reply !== 2) throw new RedisStreamLetterError(this.#o.letters, String(reply))
+    if (reply !== DONE && reply !== 0 && reply !== 2) throw new RedisStreamLetterError(this.#o.letters, String(reply))
     this.#forget(operation.message)
-    return reply === 1 ? 'applied' : reply === 0 ? 'lost' : 'gone'
+    return reply === DONE ? 'applied' : reply === 0 ? 'lost' : 'gone'
   }
 
   #forget(message: RedisMessage): void {
@@ -229,19 +229,20 @@ export class RedisAdapter implements BrokerAdapter<RedisMessage> {
   async #send(batch: readonly Operation[]): Promise<readonly unknown[]> {
     const { connection, stream, group, consumer } = this.#o
     // What has ended by now needs no start.
-    const sent = batch.filter(({ what, message }) => what !== 'start' || message.state === 'out')
-    const words = sent.flatMap(({ what, message, words }) => [what, message.id, ...words])
-    let replies: readonly unknown[] = []
+    const isNeeded = ({ what, message }: Operation) => what !== 'start' || message.state === 'out'
+    const { words, places } = groupedOperations(batch, isNeeded)
+    const replies: unknown[] = batch.map((one) => (!isNeeded(one) && one.message.state === 'lost' ? 0 : DONE))
+    if (words.length === 0) return replies
     try {
-      if (sent.length > 0)
-        replies = (await connection.run(script('apply'), stream, [group, consumer, ...words])) as readonly unknown[]
+      const undone = await connection.run(script('apply'), stream, [group, consumer, ...words])
+      const pairs = undone as readonly (number | string)[]
+      for (let i = 0; i < pairs.length; i += 2) replies[places[Number(pairs[i]) - 1]!] = pairs[i + 1]
     } catch (error) {
       // Without the group nothing is held by anybody. The next pull makes it anew.
       if (!isNoGroup(error)) throw error
-      replies = sent.map(() => 0)
+      for (const i of places) replies[i] = 0
     }
-    const replyTo = new Map(sent.map((operation, i) => [operation, replies[i]]))
-    return batch.map((operation) => replyTo.get(operation) ?? (operation.message.state === 'lost' ? 0 : 1))
+    return replies
   }
 }
 
@@ -255,7 +256,5 @@ export class RedisStreamLetterError extends MillraceError {
     )
   }
 }
-
-const noteOf = (message: RedisMessage): string => (message.note === undefined ? '' : '1')
 
 const isNoGroup = (error: unknown): boolean => errorMessage(error).includes('NOGROUP')

@@ -4,10 +4,9 @@
 --       get key...                     REPLY value or false, for each
 --       set ttl key value ...          ttl '' forever
 --       delete key
---       setIfNotExists ttl key value   REPLY 1 or 0
 --       increment ttl key by           REPLY the new value as text, or false if there is no number
 --       incrementOnce ttl key by marker  REPLY value, 1 or 0 (or false)
---       compareAndSet ttl key next expected ('' absent, or '=' and text)   REPLY 1 or 0
+--       compareAndSet { ttl key next expected ('' absent, or '=' and text) }...   REPLY 1 or 0, for each
 -- A value is stored with its end in front: '<epoch ms or nothing>\n<value>'.
 local keeps, verb = ARGV[2] == '1', ARGV[3]
 local VALUE = prefix .. ':store:'
@@ -21,13 +20,10 @@ local function read(key)
   return string.sub(stored, cut + 1), ends
 end
 
-local function write(key, value, ends)
+local function write(key, value, ends, ...)
   local stored = (ends and string.format('%.0f', ends) or '') .. '\n' .. value
-  if ends and keeps then
-    call('SET', VALUE .. key, stored, 'PX', math.max(1, math.floor(ends - now)))
-  else
-    call('SET', VALUE .. key, stored)
-  end
+  if ends and keeps then return call('SET', VALUE .. key, stored, 'PX', math.max(1, math.floor(ends - now)), ...) end
+  return call('SET', VALUE .. key, stored)
 end
 
 local function ending(ttl)
@@ -53,6 +49,14 @@ local function sum(key, by, ttl)
   return text
 end
 
+local function compare_and_set(key, expected, value, ends)
+  -- The usual case is one command.
+  if not expected and ends and keeps and write(key, value, ends, 'NX') then return true end
+  if read(key) ~= expected then return false end
+  write(key, value, ends)
+  return true
+end
+
 if verb == 'get' then
   local reply = {}
   for i = 4, #ARGV do reply[i - 3] = (read(ARGV[i])) end
@@ -62,24 +66,22 @@ elseif verb == 'set' then
   return 1
 elseif verb == 'delete' then
   return call('DEL', VALUE .. ARGV[4])
+elseif verb == 'compareAndSet' then
+  local reply = {}
+  for i = 4, #ARGV, 4 do
+    local expected = ARGV[i + 3] ~= '' and string.sub(ARGV[i + 3], 2)
+    reply[#reply + 1] = compare_and_set(ARGV[i + 1], expected, ARGV[i + 2], ending(ARGV[i])) and 1 or 0
+  end
+  return reply
 end
 local ttl, key = ARGV[4], ARGV[5]
-if verb == 'setIfNotExists' then
-  if read(key) then return 0 end
-  write(key, ARGV[6], ending(ttl))
-  return 1
-elseif verb == 'increment' then
+if verb == 'increment' then
   return sum(key, ARGV[6], ttl)
-elseif verb == 'incrementOnce' then
+else
   local marker = ARGV[7]
   if read(marker) then return { read(key) or '0', 0 } end
   local value = sum(key, ARGV[6], ttl)
   if not value then return false end
   write(marker, '1', ending(ttl))
   return { value, 1 }
-else
-  local expected = ARGV[7] ~= '' and string.sub(ARGV[7], 2)
-  if read(key) ~= expected then return 0 end
-  write(key, ARGV[6], ending(ttl))
-  return 1
 end

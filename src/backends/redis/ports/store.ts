@@ -1,4 +1,5 @@
 import { MillraceError } from '../../../core/error.js'
+import { GroupCommit } from '../../../core/group-commit.js'
 import { numberOption } from '../../../core/options.js'
 import { describeValue } from '../../../core/text/describe-value.js'
 import { isWellFormed } from '../../../core/text/well-formed.js'
@@ -8,6 +9,12 @@ import { finiteStep, notANumber } from '../../shared/counter-value.js'
 import { withHidden } from '../../shared/hidden.js'
 import type { RedisContext } from '../context.js'
 import { msWord } from '../time.js'
+
+/** The words of one compareAndSet: when it ends, its key, the new value, the one that is expected. */
+type Try = readonly [ttl: string, key: string, next: string, expected: string]
+
+/** Most tries of one call: this process goes on with the first answers while the server is at the next call. */
+const MOST_PER_CALL = 100
 
 /** Keys and values on Redis. */
 export type RedisStore = FullStore
@@ -22,6 +29,18 @@ export function storePort(context: RedisContext): RedisStore {
     const values = (await run('get', ...keys.map(keyWord))) as readonly (string | null)[]
     return keys.map((_, i) => values[i] ?? undefined)
   }
+  // Thousands of keys are tried in one moment where each message of a stream has one: neighbours share a call.
+  const tries = new GroupCommit<Try, number>({
+    maxBatch: MOST_PER_CALL,
+    maxUnsent: Infinity,
+    maxUnsentBytes: Infinity,
+    maxUnderWay: Infinity,
+    flush: async (batch) => (await run('compareAndSet', ...batch.flat())) as readonly number[],
+  })
+  const compareAndSet = async (key: string, expected: string | undefined, next: string, ttl?: Ms): Promise<boolean> => {
+    const was = expected === undefined ? '' : `=${expected}`
+    return (await tries.add([ttlWord(ttl), keyWord(key), valueWord(next), was])) === 1
+  }
   const port = {
     get: async (key: string) => (await read([key]))[0],
     async set(key: string, value: string, ttl?: Ms): Promise<void> {
@@ -30,9 +49,7 @@ export function storePort(context: RedisContext): RedisStore {
     async delete(key: string): Promise<void> {
       await run('delete', keyWord(key))
     },
-    async setIfNotExists(key: string, value: string, ttl?: Ms): Promise<boolean> {
-      return (await run('setIfNotExists', ttlWord(ttl), keyWord(key), valueWord(value))) === 1
-    },
+    setIfNotExists: (key: string, value: string, ttl?: Ms) => compareAndSet(key, undefined, value, ttl),
     async increment(key: string, by: number, ttl?: Ms): Promise<number> {
       const value = (await run('increment', ttlWord(ttl), keyWord(key), String(finiteStep(key, by)))) as string | null
       if (value === null) throw notANumber(key, 'its value')
@@ -46,10 +63,7 @@ export function storePort(context: RedisContext): RedisStore {
       if (reply === null) throw notANumber(counter, 'its value')
       return { value: Number(reply[0]), applied: reply[1] === 1 }
     },
-    async compareAndSet(key: string, expected: string | undefined, next: string, ttl?: Ms): Promise<boolean> {
-      const was = expected === undefined ? '' : `=${expected}`
-      return (await run('compareAndSet', ttlWord(ttl), keyWord(key), valueWord(next), was)) === 1
-    },
+    compareAndSet,
     getMany: (keys: readonly string[]) => read(keys),
     async setMany(entries: readonly { readonly key: string; readonly value: string; readonly ttl?: Ms }[]) {
       // All are checked before one is sent.

@@ -2,7 +2,8 @@ import { isResult, type Result, type ResultOf } from '../../../core/stream/resul
 import { DrainedError, InvalidResultError } from '../../../core/stream/stream-errors.js'
 import { describeValue } from '../../../core/text/describe-value.js'
 import type { Clock } from '../../../core/time/clock.js'
-import type { MaybePromise, Ms } from '../../../core/time/time.js'
+import { LazySignal } from '../../../core/time/lazy-signal.js'
+import { isPromise, type MaybePromise, type Ms } from '../../../core/time/time.js'
 import { unreachable } from '../../../core/unreachable.js'
 import { AlreadySettledError, ForeignMessageError } from '../../errors.js'
 import { LeaseLostError } from '../../loop/errors.js'
@@ -248,15 +249,35 @@ export class BrokerSubscription<M extends BrokerMessage> implements Subscription
 }
 
 /** Waits, but not beyond an abort. */
-function unlessAborted<T>(pending: MaybePromise<T>, options: { readonly signal: AbortSignal } | undefined): Promise<T> {
-  if (options === undefined) return Promise.resolve(pending)
+function unlessAborted<T>(
+  pending: MaybePromise<T>,
+  options: { readonly signal: AbortSignal } | undefined,
+): MaybePromise<T> {
+  if (options === undefined || !isPromise(pending)) return pending
   return new Promise((resolve, reject) => {
-    const { signal } = options
-    const onAbort = () => reject(signal.reason)
-    if (signal.aborted) onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
-    Promise.resolve(pending)
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', onAbort))
+    const listenNoMore = onAbort(options, reject)
+    pending.then(
+      (value) => {
+        listenNoMore()
+        resolve(value)
+      },
+      (error: unknown) => {
+        listenNoMore()
+        reject(error)
+      },
+    )
   })
+}
+
+/** The settlements of a loop bring a signal that is not made unless it is asked for: it is told of an abort all the same. */
+function onAbort(options: { readonly signal: AbortSignal }, listener: (reason: unknown) => void): () => void {
+  if (options instanceof LazySignal) {
+    options.whenAborted(listener)
+    return () => options.whenAborted(undefined)
+  }
+  const { signal } = options
+  const heard = () => listener(signal.reason)
+  if (signal.aborted) heard()
+  signal.addEventListener('abort', heard, { once: true })
+  return () => signal.removeEventListener('abort', heard)
 }
