@@ -10,6 +10,7 @@ import {
   QueueInlet,
   retry,
 } from 'millrace/source'
+import { FakeClock } from 'millrace/testing'
 import { afterEach, describe, expect, it } from 'vitest'
 
 interface Order {
@@ -32,16 +33,17 @@ function system(options: { readonly autoStart?: boolean; readonly more?: readonl
 const orderIn = (message: Message): Order => JSON.parse(new TextDecoder().decode(message.value)) as Order
 const body = (id: string) => JSON.stringify({ id })
 
-async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+/** With a clock, its time passes while it waits. */
+async function until(isTrue: () => boolean | Promise<boolean>, clock?: FakeClock): Promise<void> {
   for (const end = Date.now() + 10_000; !(await isTrue()); ) {
     if (Date.now() > end) throw new Error('it did not come true within 10 s')
-    await new Promise((resolve) => setTimeout(resolve, 2))
+    await (clock === undefined ? new Promise((resolve) => setTimeout(resolve, 2)) : clock.advance(50))
   }
 }
 
 /** Waits until every message is settled, and closes the pipe. */
-async function emptied(inlet: MemInlet, running: Pipe, settled: number) {
-  await until(() => inlet.ledger.length >= settled)
+async function emptied(inlet: MemInlet, running: Pipe, settled: number, clock?: FakeClock) {
+  await until(() => inlet.ledger.length >= settled, clock)
   await running.close()
   return running.done
 }
@@ -128,7 +130,8 @@ describe('a pipe from a stream into work', () => {
   })
 
   it('waits for a work system that is away, and uses up no attempts', async () => {
-    const inlet = new MemInlet({ messages: [{ value: body('1') }, { value: body('2') }] })
+    const clock = new FakeClock()
+    const inlet = new MemInlet({ messages: [{ value: body('1') }, { value: body('2') }], clock })
     const w = system()
     let isAway = true
     let tries = 0
@@ -137,19 +140,20 @@ describe('a pipe from a stream into work', () => {
       if (isAway) throw new Error('the database is away')
       return w.add(...given)
     }) as WorkSystem['add']
-    const running = pipe(inlet, { to: { add }, as: (message) => ship(orderIn(message)) })
-    await until(() => tries >= 8)
+    const running = pipe(inlet, { to: { add }, hopper: { clock }, as: (message) => ship(orderIn(message)) })
+    await until(() => tries >= 8, clock)
     expect(inlet.ledger.length).toBe(0)
     isAway = false
-    await until(() => inlet.ledger.length === 2)
+    await until(() => inlet.ledger.length === 2, clock)
     await running.close()
     expect(await running.done).toMatchObject({ acked: 2, nak: 0, created: 2, coalesced: 0 })
     expect(inlet.ledger.entries().map(({ attempt }) => attempt)).toEqual([1, 1])
   })
 
   it('gives one item up for itself where others get through', async () => {
+    const clock = new FakeClock()
     const letters = new MemDeadLetter()
-    const inlet = new MemInlet({ messages: [{ value: body('odd') }, { value: body('even') }] })
+    const inlet = new MemInlet({ messages: [{ value: body('odd') }, { value: body('even') }], clock })
     const w = system()
     const add = (async (work: { readonly input: Order }, options: object) => {
       if (work.input.id === 'odd') throw new Error('a schema that throws')
@@ -157,10 +161,10 @@ describe('a pipe from a stream into work', () => {
     }) as unknown as WorkSystem['add']
     const running = pipe(inlet, {
       to: { add },
-      hopper: { middleware: [dlq(letters), retry({ maxAttempts: 1 })] },
+      hopper: { clock, middleware: [dlq(letters), retry({ maxAttempts: 1 })] },
       as: (message) => ship(orderIn(message)),
     })
-    expect(await emptied(inlet, running, 2)).toMatchObject({ acked: 1, term: 1, created: 1 })
+    expect(await emptied(inlet, running, 2, clock)).toMatchObject({ acked: 1, term: 1, created: 1 })
     expect(letters.size).toBe(1)
   })
 

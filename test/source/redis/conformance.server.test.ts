@@ -16,7 +16,8 @@ let opened = 0
 
 describeInlet({
   ...STANDINGS.redis,
-  test: { describe, it },
+  // Most of a clause is waiting, and each has a stream of its own: several wait together.
+  test: { describe, it: it.concurrent },
   // Leases and delays live by the server's time.
   realTime: true,
   // A step of a wait is a quiet moment and a pause: together they must stay well within a lease.

@@ -295,6 +295,39 @@ describe('what a consumer leaves behind', () => {
     expect((await pendingOf(stream)).length).toBe(2)
   })
 
+  it('is settled only where it is held, however many are settled together', async () => {
+    const stream = freshStream()
+    const held = await open(stream, { leaseMs: 60_000 }).subscribe()
+    const values = Array.from({ length: 300 }, (_, i) => String(i))
+    await publish(stream, ...values)
+    const messages = await held.capability('batched')!.nextBatch(300, { signal })
+    // A tenth goes to another consumer, a tenth is settled by hand; of the others some are settled, among many that stay.
+    const idAt = (i: number) => messages[i]!.cursor.toString()
+    const at = (rest: number) => values.map(Number).filter((i) => i % 10 === rest)
+    await redis.xclaim(stream, 'shipping', 'another', 0, ...at(0).map(idAt), 'JUSTID')
+    await redis.xack(stream, 'shipping', ...at(1).map(idAt))
+    const rests = [0, 1, 2, 3, 9]
+    const results = await Promise.allSettled(
+      values.map((_, i) => (rests.includes(i % 10) ? held.settle(messages[i]!, ack(), { signal }) : undefined)),
+    )
+    const lost = results.flatMap((result, i) => (result.status === 'rejected' ? [i] : []))
+    expect(lost).toEqual(values.map(Number).filter((i) => i % 10 <= 1))
+    for (const result of results)
+      if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'LEASE_LOST' })
+    const left = (await redis.xpending(stream, 'shipping', '-', '+', 400)) as [string, string][]
+    expect(left.map(([id]) => id)).toEqual(
+      values
+        .map(Number)
+        .filter((i) => ![1, 2, 3, 9].includes(i % 10))
+        .map(idAt),
+    )
+    expect(left.filter(([, consumer]) => consumer === 'another').map(([id]) => id)).toEqual(at(0).map(idAt))
+    // A few that lie far apart, with many between them.
+    await Promise.all([4, 294].map((i) => held.settle(messages[i]!, ack(), { signal })))
+    expect((await pendingOf(stream)).map(([id]) => id)).not.toContain(idAt(4))
+    expect(await redis.xpending(stream, 'shipping', idAt(294), idAt(294), 1)).toEqual([])
+  })
+
   it('is no consumer in the group: it leaves, or is removed when it has not been heard of', async () => {
     const stream = freshStream()
     const names = async () =>
