@@ -7,20 +7,11 @@
 import { readFileSync } from 'node:fs'
 import { connect, type Msg, type NatsConnection } from '@nats-io/transport-node'
 import { Redis } from 'ioredis'
-import { redisBackend } from '../src/backends/redis/index.js'
-import { memoryStore } from '../src/index.js'
-import {
-  ack,
-  dlq,
-  Hopper,
-  type Inlet,
-  idempotency,
-  idempotencyStore,
-  type Middleware,
-  retry,
-} from '../src/source/index.js'
-import { JetStreamInlet } from '../src/source/nats/index.js'
-import { RedisStreamInlet, streamFields } from '../src/source/redis/index.js'
+import { memoryStore } from 'millrace'
+import { redisBackend } from 'millrace/redis'
+import { ack, dlq, Hopper, type Inlet, idempotency, idempotencyStore, type Middleware, retry } from 'millrace/source'
+import { JetStreamInlet } from 'millrace/source/nats'
+import { RedisStreamInlet, streamFields } from 'millrace/source/redis'
 import { startNats, startRedis } from '../test/servers/index.js'
 
 const MESSAGES = Number(process.argv[2] ?? 20_000)

@@ -3,11 +3,11 @@ import { OptionTypeError } from '../../core/options.js'
 import { callable, clock, number, oneOf, readOptions } from '../../core/read-options.js'
 import { nakAfter, type Result, skip } from '../../core/stream/result.js'
 import type { Clock } from '../../core/time/clock.js'
-import type { MaybePromise, Ms } from '../../core/time/time.js'
+import { isPromise, type MaybePromise, type Ms } from '../../core/time/time.js'
 import { unreachable } from '../../core/unreachable.js'
 import type { Context } from '../message/context.js'
 import type { Message } from '../message/message.js'
-import { defineMiddleware } from './define-middleware.js'
+import { type Before, defineMiddleware } from './define-middleware.js'
 import type { Middleware } from './handler.js'
 import { defaultKey } from './idempotency-key.js'
 import { keepKeyLease } from './key-lease.js'
@@ -108,50 +108,54 @@ export function idempotency(options: IdempotencyOptions): Middleware {
   return defineMiddleware<HeldKey | undefined>({
     kind: 'idempotency',
     needsIdentity: options.keyOf === undefined,
-    async before(ctx, message) {
+    // Neither half is an async function: they run for every message, and each would cost promises of its own.
+    before(ctx, message) {
       const key = checkedKey(keyOf(message))
       if (key === undefined) return { state: undefined }
-      let begun: BeginResult
-      try {
-        begun = await store.begin(key, leaseMs)
-      } catch (error) {
+      const failed = (error: unknown): Before<HeldKey | undefined> => {
         report(ctx, 'begin', key, error, onError)
         return onStoreError === 'run'
           ? { state: undefined }
           : { answer: nakAfter(busyDelayMs, error, { noEscalate: true }) }
       }
-      switch (begun.state) {
-        case 'acquired': {
-          const onLost = (error: unknown) => report(ctx, 'renew', key, error, onError)
-          const { token } = begun
-          return {
-            state: {
-              key,
-              token,
-              end: keepKeyLease(store, key, token, leaseMs, clockIn(ctx, given.clock), ctx, onLost),
-            },
+      const found = (begun: BeginResult): Before<HeldKey | undefined> => {
+        switch (begun.state) {
+          case 'acquired': {
+            const onLost = (error: unknown) => report(ctx, 'renew', key, error, onError)
+            const { token } = begun
+            const end = keepKeyLease(store, key, token, leaseMs, clockIn(ctx, given.clock), ctx, onLost)
+            return { state: { key, token, end } }
           }
+          case 'done':
+            return { answer: skip() }
+          case 'busy': {
+            const delayMs = isDelay(begun.retryAfterMs) ? begun.retryAfterMs : busyDelayMs
+            return { answer: nakAfter(delayMs, new DuplicateInFlightError(key), { noEscalate: true }) }
+          }
+          default:
+            return unreachable(begun)
         }
-        case 'done':
-          return { answer: skip() }
-        case 'busy': {
-          const delayMs = isDelay(begun.retryAfterMs) ? begun.retryAfterMs : busyDelayMs
-          return { answer: nakAfter(delayMs, new DuplicateInFlightError(key), { noEscalate: true }) }
-        }
-        default:
-          return unreachable(begun)
       }
+      let begun: MaybePromise<BeginResult>
+      try {
+        begun = store.begin(key, leaseMs)
+      } catch (error) {
+        return failed(error)
+      }
+      return isPromise(begun) ? begun.then(found, failed) : found(begun)
     },
-    async after(ctx, _message, result, held, thrown): Promise<Result> {
-      if (held !== undefined) {
-        const { key, token, end } = held
-        end()
-        const fate = thrown === undefined ? fateOf(result, onTerm) : 'release'
-        if (fate === 'commit') await quietly(ctx, 'commit', key, () => store.commit(key, token, ttlMs))
-        else if (fate === 'release') await quietly(ctx, 'release', key, () => store.release(key, token))
+    after(ctx, _message, result, held, thrown): MaybePromise<Result> {
+      const goOn = (): Result => {
+        if (thrown !== undefined) throw thrown.error
+        return result
       }
-      if (thrown !== undefined) throw thrown.error
-      return result
+      if (held === undefined) return goOn()
+      const { key, token, end } = held
+      end()
+      const fate = thrown === undefined ? fateOf(result, onTerm) : 'release'
+      if (fate === 'keep') return goOn()
+      const write = fate === 'commit' ? () => store.commit(key, token, ttlMs) : () => store.release(key, token)
+      return quietly(ctx, fate, key, write).then(goOn)
     },
   })
 }
