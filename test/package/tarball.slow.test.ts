@@ -315,7 +315,7 @@ describe('Jest', () => {
       timeout: HANGS_MS,
     })
     expect(status, stderr).toBe(0)
-    expect(stderr).toMatch(/Tests: +5 passed, 5 total/)
+    expect(stderr).toMatch(/Tests: +7 passed, 7 total/)
   })
 })
 

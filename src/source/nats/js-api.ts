@@ -1,4 +1,4 @@
-import { MillraceError } from '../../core/error.js'
+import { MillraceError, type WithCause } from '../../core/error.js'
 import { errorMessage } from '../../core/text/error-text.js'
 import type { Clock } from '../../core/time/clock.js'
 import type { Ms } from '../../core/time/time.js'
@@ -9,7 +9,7 @@ import { InletClosedError } from '../errors.js'
 export class JetStreamRefusedError extends MillraceError {
   /** The server's own code: 404 for what is not there. */
   readonly status: number
-  constructor(what: string, status: number, description: string, options?: ErrorOptions) {
+  constructor(what: string, status: number, description: string, options?: WithCause) {
     super('JETSTREAM_REFUSED', `JetStream: ${what}: ${description} (${status}).`, {
       ...options,
       facts: { what, status },

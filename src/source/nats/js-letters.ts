@@ -1,4 +1,4 @@
-import { MillraceError } from '../../core/error.js'
+import { MillraceError, type WithCause } from '../../core/error.js'
 import { errorMessage } from '../../core/text/error-text.js'
 import type { Ms } from '../../core/time/time.js'
 import { type NatsHeadersLike, natsHeaders } from '../../drivers/nats/index.js'
@@ -40,7 +40,7 @@ export interface JsLetterBox {
 
 /** A message could not be stored. */
 export class JetStreamPublishError extends MillraceError {
-  constructor(subject: string, why: string, options?: ErrorOptions) {
+  constructor(subject: string, why: string, options?: WithCause) {
     super('JETSTREAM_NOT_STORED', `What was published to "${subject}" was not stored: ${why}. It is tried again.`, {
       ...options,
       facts: { subject },
