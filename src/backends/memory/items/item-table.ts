@@ -46,7 +46,7 @@ export class ItemTable {
   readonly workers = new Workers()
   readonly log = new ActionLog()
   readonly #items = new Map<string, ItemRecord>()
-  /** A group whose only member is its root has no record: its item is here instead. */
+  /** A group with a single member has no record. Unless that is its root, which is found by its own id, the item is here instead. */
   readonly #groups = new Map<string, GroupRecord | ItemRecord>()
   readonly #endedItems = new TimeList<ItemRecord>(expiresBefore, kept)
   readonly #endedGroups = new TimeList<GroupRecord>(expiresBefore, kept)
@@ -186,7 +186,7 @@ export class ItemTable {
   }
 
   group(id: string, now: At): GroupRecord | undefined {
-    const found = this.#groups.get(id)
+    const found = this.#groupOrSingle(id)
     if (found === undefined) return undefined
     if (found instanceof ItemRecord) return this.item(found.id, now) === found ? this.#expand(found) : undefined
     if (found.keepUntil > now) return found
@@ -196,18 +196,27 @@ export class ItemTable {
 
   /** The only member of this group, if the group has no record. */
   singleItem(id: string, now: At): ItemRecord | undefined {
-    const found = this.#groups.get(id)
+    const found = this.#groupOrSingle(id)
     return found instanceof ItemRecord && this.item(found.id, now) === found ? found : undefined
   }
 
   hasGroup(id: string, now: At): boolean {
-    return this.#groups.has(id) && this.group(id, now) !== undefined
+    return this.#groupOrSingle(id) !== undefined && this.group(id, now) !== undefined
   }
 
   /** The item is the only member of a new group. */
   setSingle(record: ItemRecord): void {
     record.single = 'open'
-    this.#groups.set(record.envelope.groupId, record)
+    const { groupId } = record.envelope
+    if (groupId !== record.id) this.#groups.set(groupId, record)
+  }
+
+  /** What stands for a group: its record, or its only member. */
+  #groupOrSingle(id: string): GroupRecord | ItemRecord | undefined {
+    const found = this.#groups.get(id)
+    if (found !== undefined) return found
+    const root = this.#items.get(id)
+    return root !== undefined && root.single !== 'no' && root.envelope.groupId === id ? root : undefined
   }
 
   /** The group, created if it does not exist. */
