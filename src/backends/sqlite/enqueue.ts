@@ -77,7 +77,7 @@ function insert(
   if (leasedTo !== undefined) {
     const { token, worker, leaseMs } = leasedTo
     holdItems(sql, [seq], { token, queue, until: leases.now(sql) + leaseMs, worker }, now)
-  } else if (dueAt !== null && isDue) sql.putReady1.run(queue, item.type, -item.priority, dueAt, seq)
+  } else if (dueAt !== null && isDue) sql.putReady.run(queue, item.type, -item.priority, dueAt, seq)
   if (hasTags) for (const tag of item.tags) sql.addTag.run(seq, tag, state)
   if (leasedTo === undefined && dueAt !== null) notifications.wake(queue, dueAt)
   return true

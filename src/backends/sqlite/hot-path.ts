@@ -79,7 +79,8 @@ export class HotPath {
     const there: number[] = []
     // An id whose item is over is free, and the new item comes in its turn.
     if (sql.anyGone.get(now)?.[0] === 1) for (const { item } of roots) present(this.#context, item.id)
-    let [seq] = sql.nextSeq.get()!
+    const [first] = sql.nextSeq.get()!
+    let seq = first
     for (let from = 0; from < roots.length; ) {
       const count = ROWS.find((size) => size <= roots.length - from)!
       const some = roots.slice(from, from + count)
@@ -94,6 +95,7 @@ export class HotPath {
       seq += count
       from += count
     }
+    sql.addReadyBetween.run(first, seq)
     return there
   }
 
@@ -160,21 +162,9 @@ function writeRoots(
   first: number,
   now: At,
 ): ReadonlySet<number> | undefined {
-  const [items, places] = [itemsOf(profiles, roots, first, now), placesOf(roots, first, now)]
-  const [insert, put] =
-    roots.length === 64
-      ? [sql.insertRoots64, sql.putReady64]
-      : roots.length === 8
-        ? [sql.insertRoots8, sql.putReady8]
-        : [sql.insertRoots1, sql.putReady1]
-  if (insert.run(...items) === roots.length) {
-    put.run(...places)
-    return undefined
-  }
-  const present = new Set(sql.seqsPresent.all(listOf(roots.map((_, i) => first + i))).map(([seq]) => seq))
-  for (const [i, root] of roots.entries())
-    if (present.has(first + i)) sql.putReady1.run(...placesOf([root], first + i, now))
-  return present
+  const insert = roots.length === 64 ? sql.insertRoots64 : roots.length === 8 ? sql.insertRoots8 : sql.insertRoots1
+  if (insert.run(...itemsOf(profiles, roots, first, now)) === roots.length) return undefined
+  return new Set(sql.seqsBetween.all(first, first + roots.length).map(([seq]) => seq))
 }
 
 function itemsOf(profiles: Profiles, roots: readonly Root[], first: number, now: At): (string | number | null)[] {
@@ -185,16 +175,6 @@ function itemsOf(profiles: Profiles, roots: readonly Root[], first: number, now:
     const [profile, rest] = profiles.columnsOf(item)
     values.push(seq, id, queue, type, priority, attempt, queueAt, startAt, input, profile, rest, waiter ?? null, now)
     values.push(deadline ?? null)
-    seq += 1
-  }
-  return values
-}
-
-function placesOf(roots: readonly Root[], first: number, now: At): (string | number)[] {
-  const values: (string | number)[] = []
-  let seq = first
-  for (const { item, queue } of roots) {
-    values.push(queue, item.type, -item.priority, now, seq)
     seq += 1
   }
   return values

@@ -147,7 +147,9 @@ const insertRoots = (t: Tables, count: number): string => `
     insert into ${t.item} (seq, id, queue, type, priority, attempt, queue_at, start_at, input, profile, envelope_rest, waiter, due_at, deadline, flags)
     values ${rows(count, '(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 4)')} on conflict (id) do nothing`
 
-const putReady = (t: Tables, count: number): string => `insert into ${t.ready} values ${rows(count, '(?, ?, ?, ?, ?)')}`
+const addReady = (t: Tables): string => `
+    insert into ${t.ready} (queue, type, rank, due_at, seq)
+    select queue, type, -priority, due_at, seq from ${t.item}`
 
 /** An item with what holds it, if anything does. */
 const placed = (t: Tables): string =>
@@ -170,15 +172,12 @@ export const statementTexts = (t: Tables) => ({
   insertRoots64: insertRoots(t, 64),
   insertRoots8: insertRoots(t, 8),
   insertRoots1: insertRoots(t, 1),
-  putReady64: putReady(t, 64),
-  putReady8: putReady(t, 8),
-  putReady1: putReady(t, 1),
   /** By the unique index on rest; by no. */
   profileOf: `select no from ${t.profile} where rest = ?`,
   addProfile: `insert into ${t.profile} (rest) select ? where (select count(*) from ${t.profile}) < ${MOST_PROFILES} returning no`,
   profile: `select rest from ${t.profile} where no = ?`,
   /** By seq. */
-  seqsPresent: `select seq from ${t.item} where seq in (select value from json_each(?))`,
+  seqsBetween: `select seq from ${t.item} where seq >= ? and seq < ?`,
   /** The end of most items, guarded in the same statement: by seq, and by the row of its lease. */
   completeRoot: `
     update ${t.item} as i set state = 5, ending = ?, outcome = ?, end_at = ?, keep_until = ?, settled_token = ?, due_at = null,
@@ -292,10 +291,11 @@ export const statementTexts = (t: Tables) => ({
   deleteMembers: `delete from ${t.gate_member} where gate = ?`,
 
   // ── places: ready and held ──
+  putReady: `insert into ${t.ready} values (?, ?, ?, ?, ?)`,
   /** By the keys of these items. */
-  addReady: `
-    insert into ${t.ready} (queue, type, rank, due_at, seq)
-    select queue, type, -priority, due_at, seq from ${t.item} where seq in (select value from json_each(?))`,
+  addReady: `${addReady(t)} where seq in (select value from json_each(?))`,
+  /** By the keys from the first to below the second. */
+  addReadyBetween: `${addReady(t)} where seq >= ? and seq < ?`,
   /** By the primary key, which the row of the item tells. */
   dropReady: `
     delete from ${t.ready} where (queue, type, rank, due_at, seq) in
@@ -591,7 +591,7 @@ interface Rows {
   profileOf: readonly [no: number]
   addProfile: readonly [no: number]
   profile: readonly [rest: string]
-  seqsPresent: readonly [number]
+  seqsBetween: readonly [number]
   placeOf: readonly [dueAt: number | null, attempt: number, deliveries: number, claimedAt: number | null]
   holderOf: readonly [string]
   addLease: readonly [no: number]
