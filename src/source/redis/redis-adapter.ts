@@ -215,11 +215,18 @@ export class RedisAdapter implements BrokerAdapter<RedisMessage> {
     return this.#operations.idle()
   }
 
-  async #settle(operation: Operation): Promise<Applied> {
-    const reply = await this.#operations.add(operation)
-    if (reply !== DONE && reply !== 0 && reply !== 2) throw new RedisStreamLetterError(this.#o.letters, String(reply))
-    this.#forget(operation.message)
-    return reply === DONE ? 'applied' : reply === 0 ? 'lost' : 'gone'
+  #settle(operation: Operation): Promise<Applied> {
+    return new Promise((resolve, reject) => {
+      const answered = (reply: unknown) => {
+        if (reply !== DONE && reply !== 0 && reply !== 2) {
+          reject(new RedisStreamLetterError(this.#o.letters, String(reply)))
+          return
+        }
+        this.#forget(operation.message)
+        resolve(reply === DONE ? 'applied' : reply === 0 ? 'lost' : 'gone')
+      }
+      this.#operations.addFor({ resolve: answered, reject }, operation)
+    })
   }
 
   #forget(message: RedisMessage): void {
