@@ -11,6 +11,8 @@ export class FakeConnection implements NatsConnectionLike {
   readonly consumers: Record<string, unknown>[] = []
   /** What was published and stored, with its headers. */
   readonly stored: { readonly subject: string; readonly headers: Record<string, string> }[] = []
+  /** So many of the next words to a delivery are never answered. */
+  unanswered = 0
   readonly #messages: NatsMessageLike[] = []
   #deliver: ((error: Error | null, message: NatsMessageLike) => void) | undefined
   #hasConsumer = false
@@ -38,6 +40,10 @@ export class FakeConnection implements NatsConnectionLike {
   ): Promise<NatsMessageLike> {
     if (subject.startsWith('$JS.ACK.')) {
       this.words.push(`${subject.split('.')[5]} ${String(payload)}`)
+      if (this.unanswered > 0) {
+        this.unanswered -= 1
+        return new Promise(() => undefined)
+      }
       return this.#answer('')
     }
     if (subject.startsWith('$JS.API.')) return this.#answer(JSON.stringify(this.#api(subject, String(payload))))

@@ -1,4 +1,15 @@
-import { ack, inProgress, type Message, manual, nak, nakAfter, reject, type Subscription, term } from 'millrace/source'
+import {
+  ack,
+  Hopper,
+  inProgress,
+  type Message,
+  manual,
+  nak,
+  nakAfter,
+  reject,
+  type Subscription,
+  term,
+} from 'millrace/source'
 import { JetStreamInlet, type JetStreamInletOptions, natsMessage } from 'millrace/source/nats'
 import { FakeClock } from 'millrace/testing'
 import { describe, expect, it } from 'vitest'
@@ -72,6 +83,35 @@ describe('what a result says to JetStream', () => {
     await expect(sub.settle(late!, ack(), { signal })).rejects.toMatchObject({ code: 'LEASE_LOST' })
     expect(await sub.capability('leaseExtender')!.extend(late!)).toBe(false)
     expect(connection.words).toEqual(['1 +WPI', '1 +ACK'])
+  })
+
+  it('is waited for no longer than its signal says, and may then be said again', async () => {
+    const connection = new FakeConnection()
+    const { sub } = await opened(connection)
+    const [message] = await delivered(connection, sub, 'a')
+    connection.unanswered = 1
+    const stop = new AbortController()
+    const settling = sub.settle(message!, ack(), { signal: stop.signal })
+    stop.abort(new Error('enough'))
+    await expect(settling).rejects.toThrow('enough')
+    await sub.settle(message!, ack(), { signal })
+    expect(connection.words).toEqual(['1 +ACK', '1 +ACK'])
+  })
+
+  it('is said again by a hopper whose try had no answer in its time', async () => {
+    const clock = new FakeClock()
+    const connection = new FakeConnection()
+    const inlet = new JetStreamInlet({ connection, clock, stream: 'ORDERS', durable: 'shipping' })
+    connection.add('a', 1)
+    connection.unanswered = 1
+    const hopper = new Hopper({ clock, lagIntervalMs: 0, settle: { timeoutMs: 1_000 } })
+    const running = hopper.receive(inlet, { topics: [] }, () => ack())
+    for (let i = 0; i < 40 && connection.words.length < 2; i += 1) await clock.advance(100)
+    const closing = hopper.close()
+    await clock.advance(5_000)
+    await closing
+    expect(await running).toMatchObject({ acked: 1, settleFailures: 0 })
+    expect(connection.words).toEqual(['1 +ACK', '1 +ACK'])
   })
 })
 
