@@ -49,7 +49,20 @@ export function envelopeFromTexts(
 }
 
 /** One run on one line, without what it does not have: most runs have nothing but their times. */
-export function attemptText({ attempt, startedAt, endedAt, worker, ...failure }: Attempt): string {
+export function attemptText(was: Attempt): string {
+  const { attempt, startedAt, endedAt, worker } = was
+  for (const name in was) if (!USUAL.has(name) && was[name as keyof Attempt] !== undefined) return failureText(was)
+  // As JSON.stringify writes it, for numbers that JSON has.
+  if (!Number.isFinite(attempt + startedAt + endedAt)) return failureText(was)
+  if (lastWorker.id !== worker) lastWorker = { id: worker, text: JSON.stringify(worker) }
+  return `[${attempt},${startedAt},${endedAt},${lastWorker.text}]`
+}
+
+const USUAL: ReadonlySet<string> = new Set(['attempt', 'startedAt', 'endedAt', 'worker'])
+/** One worker writes thousands of runs in a row. */
+let lastWorker = { id: '', text: '""' }
+
+function failureText({ attempt, startedAt, endedAt, worker, ...failure }: Attempt): string {
   const line: unknown[] = [attempt, startedAt, endedAt, worker]
   if (Object.keys(failure).length > 0) line.push(failure)
   return toWellFormed(JSON.stringify(line))
