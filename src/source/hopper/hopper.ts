@@ -22,7 +22,7 @@ import {
   type ResolvedHopperOptions,
   resolveHopperOptions,
 } from './resolve-hopper-options.js'
-import { noCounts, type RunSummary, summaryOf } from './run-summary.js'
+import { NOTHING_RUN, noCounts, type RunSummary, summaryOf } from './run-summary.js'
 import { sampleLag } from './sample-lag.js'
 import { type SourceTelemetry, sourceTelemetry } from './telemetry.js'
 
@@ -120,7 +120,8 @@ export class Hopper {
     const sub = await inlet.subscribe(config, options)
     let summary: RunSummary
     try {
-      summary = await run(sub)
+      // Closed while it subscribed, as by a SIGTERM during start-up: that is the end of a run, not a failure.
+      summary = this.#isClosing ? NOTHING_RUN : await run(sub)
     } catch (error) {
       // The caller must learn why the run failed, whatever becomes of the close.
       await sub.close().catch((e) => this.#o.logger.warn('A subscription could not be closed', { error: e }))

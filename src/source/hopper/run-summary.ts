@@ -14,6 +14,18 @@ export interface RunSummary {
   readonly abandoned: number
 }
 
+/** Of a run that was closed before it began. */
+export const NOTHING_RUN: RunSummary = Object.freeze({
+  received: 0,
+  acked: 0,
+  dropped: 0,
+  nak: 0,
+  term: 0,
+  settleFailures: 0,
+  returned: 0,
+  abandoned: 0,
+})
+
 /** What a settled message counts as. */
 export type MessageOutcome = 'acked' | 'dropped' | 'nak' | 'term' | 'inProgress' | 'manual'
 

@@ -82,7 +82,7 @@ export const GATE_FAULTS: readonly OneLineFault[] = [
     // W31
     fault: 'an undefined output overwrites the value of the group',
     file: 'src/work/settle/result-tree.ts',
-    find: "if (returned === undefined) return new ResultNode('void')",
+    find: 'if (returned === undefined) return NO_RESULT',
     replace: "if (returned === undefined) return new ResultNode('result', returned)",
     caughtBy: batches('contributes nothing where the output is undefined'),
   },

@@ -53,6 +53,14 @@ describe('an idle run', () => {
 })
 
 describe('a closed hopper', () => {
+  it('ends a receive that was still subscribing, without a message and without an error', async () => {
+    const { hopper, inlet } = await consuming(1)
+    const received = hopper.receive(inlet, { topics: [] }, () => ack())
+    await hopper.close()
+    expect(await received).toMatchObject({ received: 0 })
+    expect(hopper.state).toBe('closed')
+  })
+
   it('refuses to run, and says so', async () => {
     const { hopper, sub, inlet } = await consuming(1)
     await hopper.close()
