@@ -17,8 +17,8 @@ const MESSAGES = Number(process.env.MILLRACE_STORM_MESSAGES ?? 2_000)
 const LEASE_MS = 2_000
 const ATTEMPTS = 8
 const MOST_MS = 150_000
-/** One every second: a short storm has six, and is then let through. */
-const MOST_KILLS = MESSAGES / 300
+/** One every second: a short storm has four, and is then let through. */
+const MOST_KILLS = MESSAGES / 500
 
 const numbers = Array.from({ length: MESSAGES }, (_, i) => i + 1)
 /** A few hundred keys: a fleet works on as many lanes at a time. */
