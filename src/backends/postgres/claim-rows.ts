@@ -1,6 +1,6 @@
 import type { At } from '../../core/time/time.js'
 import type { ClaimedItem } from '../../ports/item.js'
-import { joinEnvelope } from '../shared/envelope-columns.js'
+import { joinSharedRest } from '../shared/usual-rest.js'
 import { SEPARATOR } from './common.js'
 import type { Names } from './names.js'
 
@@ -53,39 +53,88 @@ export class ClaimReader {
     lease: { readonly token: string; readonly until: At },
     items: ClaimedItem[],
   ): Promise<void> {
-    const [, , , , , , ids, heads, inputs, rests, groups, cancels] = row.map((cell, n) =>
-      n < 6 ? undefined : split(cell as string | null),
-    )
+    const ids = split(row[6])
+    const heads = split(row[7])
+    const inputs = split(row[8])
     if (ids === undefined || heads === undefined || inputs === undefined) return
-    for (const [n, escapedId] of ids.entries()) {
-      const [place, no, priority, attempt, queueAt, startAt, fence, lapses, crashes, deliveries, met] =
-        heads[n]!.split(',')
-      const queueType = Number(no)
+    const rests = split(row[9])
+    const groups = split(row[10])
+    const cancels = split(row[11])
+    for (let n = 0; n < ids.length; n += 1) {
+      const head = new Head(heads[n]!)
+      const place = head.number()
+      const queueType = head.number()
       const { queue, type } = this.#names.knownName(queueType) ?? (await this.#names.nameOf(queueType))
-      const id = unescaped(escapedId)
+      const id = unescaped(ids[n]!)
       const groupId = groups?.[n]
       const rest = rests?.[n]
-      const cancelled = cancels?.[n]
+      const priority = head.number()
+      const attempt = head.number()
       const columns = {
         id,
         type,
         groupId: groupId === undefined || groupId === '' ? id : unescaped(groupId),
         input: unescaped(inputs[n]!),
-        queueAt: Number(queueAt),
-        startAt: Number(startAt),
-        attempt: Number(attempt),
-        priority: Number(priority),
+        queueAt: head.number(),
+        startAt: head.number(),
+        attempt,
+        priority,
       }
-      items[Number(place) - 1] = {
-        lease: { id, queue, token: `${lease.token}.${place}`, fence: Number(fence), until: lease.until },
-        envelope: joinEnvelope(columns, rest === undefined || rest === '' ? null : rest),
-        lapses: Number(lapses),
-        crashes: Number(crashes),
-        deliveries: Number(deliveries),
-        // A reason may be empty: a sign stands before it.
-        ...(cancelled === undefined || cancelled === '' ? {} : { cancelReason: unescaped(cancelled).slice(1) }),
-        ...(met === undefined ? {} : { gate: { met: met === 't' } }),
+      const item: ClaimedItem = {
+        lease: { id, queue, token: `${lease.token}.${place}`, fence: head.number(), until: lease.until },
+        envelope: joinSharedRest(columns, rest === undefined || rest === '' ? null : rest),
+        lapses: head.number(),
+        crashes: head.number(),
+        deliveries: head.number(),
       }
+      items[place - 1] = head.isAtEnd ? item : { ...item, gate: { met: head.text() === 't' } }
+      const cancelled = cancels?.[n]
+      // A reason may be empty: a sign stands before it.
+      if (cancelled !== undefined && cancelled !== '')
+        items[place - 1] = { ...items[place - 1]!, cancelReason: unescaped(cancelled).slice(1) }
     }
   }
 }
+
+/** The fields of a head, one after the other: to split it would make a list and a dozen texts for each item. */
+class Head {
+  readonly #text: string
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at > this.#text.length
+  }
+
+  text(): string {
+    const comma = this.#text.indexOf(',', this.#at)
+    const end = comma < 0 ? this.#text.length : comma
+    const field = this.#text.slice(this.#at, end)
+    this.#at = end + 1
+    return field
+  }
+
+  number(): number {
+    const from = this.#at
+    let value = 0
+    for (let at = from; ; at += 1) {
+      const code = this.#text.charCodeAt(at)
+      // A comma, or the end.
+      if (code === COMMA || at === this.#text.length) {
+        this.#at = at + 1
+        return value
+      }
+      // A sign or a fraction, or more digits than can be added up exactly.
+      if (code < ZERO || code > NINE || at - from >= EXACT_DIGITS) return Number(this.text())
+      value = value * 10 + code - ZERO
+    }
+  }
+}
+
+const COMMA = 44
+const ZERO = 48
+const NINE = 57
+const EXACT_DIGITS = 15

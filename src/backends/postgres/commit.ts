@@ -45,7 +45,8 @@ export class Committer {
     // What the short statements leave as it was.
     const left: number[] = []
     const put = (places: readonly { readonly at: number }[], answers: readonly (CommitResult | undefined)[]): void => {
-      for (const [n, { at }] of places.entries()) {
+      for (let n = 0; n < places.length; n += 1) {
+        const { at } = places[n]!
         results[at] = answers[n]
         if (answers[n] === undefined) left.push(at)
       }

@@ -102,8 +102,9 @@ export interface Parts {
 export function sortOut(batch: readonly Settlement[], isOut: (place: number) => boolean): Parts {
   const parts: Parts = { ends: [], pushes: [], rest: [] }
   const ids = new Set<string>()
-  for (const [at, settlement] of batch.entries()) {
+  for (let at = 0; at < batch.length; at += 1) {
     if (isOut(at)) continue
+    const settlement = batch[at]!
     const end = commonEnd(settlement)
     const push = end === undefined ? commonPush(settlement) : undefined
     const id = guardedId(settlement.guard)

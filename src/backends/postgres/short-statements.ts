@@ -57,7 +57,12 @@ export class ShortStatements {
   }
 
   async push(pushes: readonly CommonPush[], within?: Queryable): Promise<readonly Answer[]> {
-    await this.#names.learn(pushes.map(({ push: { queue, item } }) => ({ queue, type: item.type })))
+    const unknown: { readonly queue: string; readonly type: string }[] = []
+    for (const { push } of pushes) {
+      const { type } = push.item
+      if (this.#names.numbers(push.queue, type) === undefined) unknown.push({ queue: push.queue, type })
+    }
+    if (unknown.length > 0) await this.#names.learn(unknown)
     return this.#inTurn(pushes, (some) => this.#push(some, within), within)
   }
 
@@ -194,16 +199,11 @@ export class ShortStatements {
 function closing({ guard, complete, value }: CommonEnd, watched: boolean): CommitResult {
   const { id } = guard.lease
   const { result } = complete
-  return {
-    kind: 'applied',
-    closed: [
-      {
-        groupId: id,
-        ...(value === '0' || result === undefined ? {} : { value: result }),
-        ...(watched ? { watched } : {}),
-      },
-    ],
-  }
+  // One for each item that ends: no object is made to be copied into this one.
+  const closed: { groupId: string; value?: string; watched?: boolean } = { groupId: id }
+  if (value !== '0' && result !== undefined) closed.value = result
+  if (watched) closed.watched = watched
+  return { kind: 'applied', closed: [closed] }
 }
 
 function refused(kind: 'r' | 's' | 'x', { guard }: CommonEnd): Answer {

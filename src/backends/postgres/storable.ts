@@ -6,6 +6,7 @@ import type { Ms } from '../../core/time/time.js'
 import type { Envelope } from '../../ports/item.js'
 import { restOfEnvelope } from '../shared/envelope-columns.js'
 import type { Refused, StorageLimits } from '../shared/refusal.js'
+import { usualRest } from '../shared/usual-rest.js'
 
 /** The fields of an envelope that have a column; the others are stored as one JSON text. */
 const ENVELOPE_COLUMNS: ReadonlySet<string> = new Set([
@@ -61,8 +62,14 @@ function unstorable(what: string): Refused {
 const rests = new WeakMap<Envelope, string | null>()
 
 /** What has no column, as JSON: as it was when it was last checked, which is at the beginning of its commit. */
-export const restOf = (item: Envelope): string | null =>
-  rests.has(item) ? (rests.get(item) as string | null) : restOfEnvelope(item, ENVELOPE_COLUMNS)
+export function restOf(item: Envelope): string | null {
+  const usual = commonRest(item)
+  if (usual !== undefined) return usual
+  return rests.has(item) ? (rests.get(item) as string | null) : restOfEnvelope(item, ENVELOPE_COLUMNS)
+}
+
+/** Of most items: what is kept of it already. */
+const commonRest = (item: Envelope): string | undefined => (item.waiter === undefined ? usualRest(item) : undefined)
 
 /** In JSON that is written by `JSON.stringify`: an escape that `jsonb` refuses, and not one that is itself escaped. */
 const UNSTORABLE_ESCAPE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/
@@ -74,8 +81,11 @@ const hasUnstorableEscape = (json: string): boolean => json.includes('\\u') && U
  * stored, but no longer be read by the server, and then the redrive of that item would fail the batch that it is in.
  */
 function unstorableField(item: Envelope): string | undefined {
-  const rest = restOfEnvelope(item, ENVELOPE_COLUMNS)
-  rests.set(item, rest)
+  let rest: string | null | undefined = commonRest(item)
+  if (rest === undefined) {
+    rest = restOfEnvelope(item, ENVELOPE_COLUMNS)
+    rests.set(item, rest)
+  }
   if (rest === null || !hasUnstorableEscape(rest)) return undefined
   for (const name in item) {
     if (ENVELOPE_COLUMNS.has(name)) continue
