@@ -44,8 +44,8 @@ ${INSERT_PUSHED}          from json_to_recordset(v_all->'roots') as ${PUSHED_ROW
     v_new := array(select x from unnest(v_new) x where x <> all(v_there));
   end if;
   select array_agg(p.id = any(v_new) order by p.s) into v_ok from json_to_recordset(v_all->'roots') p(s int, id text);
-  insert into {schema}.group_share (group_id, item, by, watch)
-    select coalesce(p.group_id, p.id), p.id, p.counted::int, p.waiter
+  insert into {schema}.group_share (group_id, item, by, watch, at)
+    select coalesce(p.group_id, p.id), p.id, p.counted::int, p.waiter, v_now
       from json_to_recordset(v_all->'roots') p(s int, id text, group_id text, counted boolean, waiter text) where v_ok[p.s];
   insert into {schema}.item_tag (id, tag, seq)
     select t.id, t.tag, (v_batch << 20) + t.n from json_to_recordset(v_all->'tags') t(s int, n int, id text, tag text)

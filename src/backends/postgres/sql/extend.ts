@@ -90,7 +90,7 @@ begin
     perform from {schema}.item i where i.id = any(p_ids || p_groups) order by i.id for key share;
   end if;
   if exists (select from {schema}.group_share) then
-    perform {schema}.fold_shares(p_groups, {schema}.at(p_now));
+    perform {schema}.fold_shares(p_groups);
   end if;
   insert into {schema}.item_watcher (item, inbox)
     select i.id, p_inbox from {schema}.item i where i.id = any(p_ids) and i.waiter is distinct from p_inbox on conflict do nothing;

@@ -1,3 +1,4 @@
+import { isAddedTo } from './groups.js'
 import { IN_ORDER } from './plan-settings.js'
 
 /** Small functions that the large ones share. */
@@ -52,7 +53,7 @@ begin
 end {body};
 
 -- sweep: remove for good what has been kept long enough, at most so many of each kind. Waits for no lock.
--- By ended_item_keep_until, item_group_keep_until.
+-- What a user's transaction has added to stays until it is counted. By ended_item_keep_until, item_group_keep_until, group_share_group.
 create function {schema}.sweep(p_now bigint, p_max int) returns int language plpgsql
 ${IN_ORDER}
 as {body}
@@ -63,7 +64,8 @@ begin
   if exists (select from {schema}.ended_item where keep_until <= p_now) then
     with ended as (
       delete from {schema}.ended_item where id = any(array(
-        select f.id from {schema}.ended_item f where f.keep_until <= p_now order by f.keep_until limit p_max for update skip locked))
+        select f.id from {schema}.ended_item f where f.keep_until <= p_now and not ${isAddedTo('f.id')}
+         order by f.keep_until limit p_max for update skip locked))
       returning id, envelope_rest
     )
     select array_agg(id) filter (where envelope_rest is not null), count(*) into v_tagged, v_removed from ended;
@@ -75,7 +77,8 @@ begin
   end if;
   if exists (select from {schema}.item_group where keep_until <= p_now) then
     delete from {schema}.item_group where id = any(array(
-      select g.id from {schema}.item_group g where g.keep_until <= p_now order by g.keep_until limit p_max for update skip locked));
+      select g.id from {schema}.item_group g where g.keep_until <= p_now and not ${isAddedTo('g.id')}
+       order by g.keep_until limit p_max for update skip locked));
   end if;
   return v_removed;
 end {body};

@@ -1,5 +1,5 @@
 import { ENDED_VIEW, ITEM_VIEW, withNow } from '../read.js'
-import { GROUP_VALUE } from './groups.js'
+import { GROUP_VALUE, keptAt } from './groups.js'
 import { BY_KEY } from './plan-settings.js'
 
 /**
@@ -32,10 +32,10 @@ as {body}
   ${withNow(
     `with known as materialized (
      select g.id, g.open, g.value, g.final, g.version from {schema}.item_group g
-      where g.id = any(p_ids) and (g.keep_until is null or g.keep_until > {now})
+      where g.id = any(p_ids) and (g.keep_until is null or g.keep_until > ${keptAt('g.id', '{now}')})
      union all select i.id, 1, null, false, 0 from {schema}.item i where i.is_single and i.id = any(p_ids)
      union all select f.id, 0, ${GROUP_VALUE}, f.group_final, f.group_version from {schema}.ended_item f
-      where f.is_single and f.id = any(p_ids) and f.keep_until > {now}
+      where f.is_single and f.id = any(p_ids) and f.keep_until > ${keptAt('f.id', '{now}')}
    ), added as materialized (
      select s.group_id, sum(s.by)::int as by from {schema}.group_share s where s.group_id = any(p_ids)
       group by s.group_id having sum(s.by) > 0

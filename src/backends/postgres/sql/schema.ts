@@ -176,7 +176,8 @@ create table {schema}.group_share (
   group_id text collate "C" not null,
   item     text collate "C" not null,
   by       int  not null,
-  watch    text
+  watch    text,
+  at       bigint not null                  -- when it was added: what its group kept then, it keeps
 );
 create index group_share_group on {schema}.group_share (group_id);
 

@@ -15,7 +15,7 @@ const LEASES = `  if p_locks is not null then
     end if;
     -- What users' transactions have added to these groups counts from here on.
     if exists (select from {schema}.group_share) then
-      perform {schema}.fold_shares(v_locks, v_now);
+      perform {schema}.fold_shares(v_locks);
     end if;
     -- A separate statement, which finds each row by its key: a join with the locked rows would compare all with all.
     select array_agg(g.kind order by g.s), array_agg(g.kind in ('a', 'o', 'w') order by g.s) into v_kinds, v_ok
