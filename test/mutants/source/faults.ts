@@ -62,8 +62,8 @@ export const SOURCE_FAULTS: readonly OneLineFault[] = [
   {
     fault: 'a commit that failed turns success into failure',
     file: 'src/source/middleware/idempotency.ts',
-    find: "await quietly(ctx, 'commit', key, () => store.commit(key, token, ttlMs))",
-    replace: 'await store.commit(key, token, ttlMs)',
+    find: 'return quietly(ctx, fate, key, write).then(goOn)',
+    replace: 'return write().then(goOn)',
     caughtBy: middleware('idempotency', 'on commit: what was done is done'),
   },
   {
