@@ -160,7 +160,7 @@ const ACTIONS = {
     runs = new Runs()
   },
 
-  /** What this process and the server spend while nobody asks for anything. */
+  /** What this process and the server spend while there is nothing to do. */
   /** @param {{ ms: number }} ask */
   idle: ({ ms }) => measured(0, () => sleep(ms)),
 

@@ -11,7 +11,7 @@ import { restOf, wholeMs } from './storable.js'
 
 const END = 'select {schema}.end_items($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)'
 const ADD = 'select {schema}.add_items($1, $2, $3, $4, $5, $6)'
-/** What `end_items` raises when somebody has begun to wait for an item meanwhile. */
+/** What `end_items` raises when a caller has begun to wait for an item meanwhile. */
 const AWAITED = 'M0001'
 
 /** Undefined: nothing of it was done, and it has to go the long way. */

@@ -31,7 +31,7 @@ const APPLIED: CommitResult = Object.freeze({ kind: 'applied', closed: Object.fr
 
 /**
  * The two settlements that nearly all items have, in as few statements as they need: the enqueue of a root that is due, and the
- * end of a root that nobody watches. What does not fit goes the other way, in its order: `flush` before that.
+ * end of a root that no caller watches. What does not fit goes the other way, in its order: `flush` before that.
  */
 export class HotPath {
   readonly #context: CommitContext

@@ -92,7 +92,7 @@ export class PostgresDriver implements Queryable {
     return this.#apart
   }
 
-  /** The way of nearly every statement, in one function: whoever waits for a lone one waits for each promise on its way, too. */
+  /** The way of nearly every statement, in one function: the caller of a lone one also waits for each promise on its way. */
   async query<R extends Row>(statement: Statement): Promise<R[]> {
     for (let tries = 1; ; tries += 1) {
       const wasPrepared = this.#prepare

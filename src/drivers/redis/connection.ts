@@ -76,7 +76,7 @@ export class RedisConnection {
     return this.#answered(script, prefix, words, CALL_FOR_BYTES)
   }
 
-  /** The way of every call, in one function: whoever waits for a lone one waits for each promise on its way, too. */
+  /** The way of every call, in one function: the caller of a lone one also waits for each promise on its way. */
   async #answered(script: Script, prefix: string, words: Words, call: Call): Promise<unknown> {
     // The connection holds no program open, but a call that was begun is to be answered.
     const letGo = keepAlive()
@@ -253,7 +253,7 @@ const CALL: Call = {
   whole: (client, source, key, words) => client.eval(source, 1, key, words),
 }
 
-// Whoever calls it has checked that a client which was given has these.
+// Its callers have checked that a client which was given has these.
 const CALL_FOR_BYTES: Call = {
   bySha: (client, sha, key, words) => client.evalshaBuffer!(sha, 1, key, words),
   whole: (client, source, key, words) => client.evalBuffer!(source, 1, key, words),

@@ -32,7 +32,7 @@ export interface GuildClient extends Pick<ClerkApi, 'post' | 'edit' | 'show' | '
   open(id: string): Promise<WritDoc>
   /** Ends a writ as cancelled, with those below it; a worker ends its rig. One that is cancelled already is returned as it is. */
   cancel(id: string, options?: { readonly reason?: string }): Promise<WritDoc>
-  /** What engines have asked people and nobody has answered, of one writ or of all: a thousand at most. */
+  /** Questions of engines to people that have no answer yet, of one writ or of all: a thousand at most. */
   questions(filter?: QuestionFilter): Promise<InputRequestDoc[]>
   /** Answers a question, once: the engine that waits for it goes on within ten seconds. The answers must survive JSON. */
   answer(questionId: string, answers: unknown): Promise<InputRequestDoc>

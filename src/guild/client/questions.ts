@@ -13,7 +13,7 @@ export interface QuestionFilter {
 /** How many questions are read at most. */
 const MOST = 1_000
 
-/** What engines have asked and nobody has answered. */
+/** Questions of engines that have no answer yet. */
 export async function openQuestions(stacks: StacksApi, filter: QuestionFilter | undefined): Promise<InputRequestDoc[]> {
   const { writId } = optionsObject<QuestionFilter>('questions()', filter, ['writId'])
   const pending = ['status', '=', 'pending'] as const

@@ -16,12 +16,7 @@ import { NATS_ADDRESSES, type NatsAddress, natsAddressOption } from '../../drive
 import { ForeignCursorError, InletClosedError, SubscriptionClosedError } from '../errors.js'
 import { BrokerCursor } from '../inlets/broker/broker-message.js'
 import { BrokerSubscription } from '../inlets/broker/broker-subscription.js'
-import {
-  explainStream,
-  reasonsOf,
-  type StreamExplanation,
-  type StreamLetters,
-} from '../inlets/broker/stream-letters.js'
+import { explainStream, type StreamExplanation, type StreamLetters } from '../inlets/broker/stream-letters.js'
 import { Subscriptions } from '../inlets/broker/subscriptions.js'
 import type { Capabilities, CapabilityName, Inlet, SubscribeConfig, Subscription } from '../inlets/subscription.js'
 import type { Headers } from '../message/headers.js'
@@ -70,8 +65,6 @@ const CAPABILITIES = [
   'identity',
   'nakSupport',
 ] as const satisfies readonly CapabilityName[]
-/** Of how many dead letters the reasons are counted: each is a request. */
-const LATEST_LETTERS = 100
 
 /**
  * A stream of NATS JetStream as an inlet, read by a durable pull consumer. Settlements are confirmed by the server; naks may be delayed, and the
@@ -197,7 +190,7 @@ export class JetStreamInlet implements Inlet {
     await this.#consumer.ready()
     const { stream, name } = this.#consumer
     const { num_pending: waiting, num_ack_pending: unsettled } = await this.#consumer.info()
-    return explainStream({
+    const facts = {
       stream,
       group: name,
       waiting,
@@ -206,14 +199,8 @@ export class JetStreamInlet implements Inlet {
       putBack: undefined,
       consumers: undefined,
       isPaused: this.isPaused,
-      letters:
-        this.#letters === undefined
-          ? undefined
-          : {
-              count: await this.#letters.count(),
-              reasons: reasonsOf(await this.#letters.list({ limit: LATEST_LETTERS })),
-            },
-    })
+    }
+    return explainStream(facts, this.#letters)
   }
 
   /** Closes every subscription, and the connection that the inlet made. What was fetched and not run goes back. */

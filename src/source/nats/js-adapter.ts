@@ -1,29 +1,17 @@
-import { MillraceError } from '../../core/error.js'
 import { newToken } from '../../core/ids.js'
 import type { ResultOf } from '../../core/stream/result.js'
-import { errorMessage, errorText } from '../../core/text/error-text.js'
+import { errorMessage } from '../../core/text/error-text.js'
 import type { Clock } from '../../core/time/clock.js'
 import type { Ms } from '../../core/time/time.js'
 import type { NatsMessageLike } from '../../drivers/nats/index.js'
 import type { Applied, BrokerAdapter } from '../inlets/broker/broker-subscription.js'
 import { wordsToWrite } from '../inlets/broker/letter-words.js'
+import { StreamFetchError } from '../inlets/broker/stream-fetch-error.js'
 import type { Headers } from '../message/headers.js'
 import type { JsApi } from './js-api.js'
 import type { JsConsumer } from './js-consumer.js'
 import type { JsLetterBox } from './js-letters.js'
 import { deliveryInfo, JsMessage } from './js-message.js'
-
-/** The consumer could not be asked. It may be able to answer again soon. */
-export class JetStreamFetchError extends MillraceError {
-  /** Makes a hopper try again. */
-  readonly transient = true
-  constructor(stream: string, cause: unknown) {
-    super('STREAM_FETCH', `The stream "${stream}" could not be read: ${errorText(cause)}. It is read again.`, {
-      cause,
-      facts: { stream },
-    })
-  }
-}
 
 export interface JsAdapterOptions {
   readonly clock: Clock
@@ -94,7 +82,7 @@ export class JsAdapter implements BrokerAdapter<JsMessage> {
       await this.#ask(most)
       if (this.#isClosed) await this.#answered()
     } catch (error) {
-      throw new JetStreamFetchError(this.#o.consumer.stream, error)
+      throw new StreamFetchError(this.#o.consumer.stream, error)
     }
     return this.#take(most)
   }
@@ -112,7 +100,7 @@ export class JsAdapter implements BrokerAdapter<JsMessage> {
 
   #take(most: number): JsMessage[] {
     const now = this.#o.clock.monotonic()
-    // Its lease has lapsed while nobody asked for it: the server delivers it again.
+    // Its lease has lapsed while no call asked for it: the server delivers it again.
     this.#arrived = this.#arrived.filter((message) => message.leasedUntil > now && this.#isCurrent(message))
     return this.#arrived.splice(0, most)
   }
@@ -233,16 +221,16 @@ export class JsAdapter implements BrokerAdapter<JsMessage> {
     await Promise.all(messages.map((message) => this.#apply(message, '-NAK')))
   }
 
-  /** Nobody waits any more: a message that came now would lie here. What has come stays for the next call. */
+  /** No call waits any more: a message that came now would lie here. What has come stays for the next call. */
   async abandon(): Promise<void> {
     const inbox = this.#inbox
     this.#inbox = undefined
     this.#pull = undefined
-    // A pull whose inbox nobody listens to is passed over by the server. What is under way still arrives.
+    // A pull whose inbox has no listener is passed over by the server. What is under way still arrives.
     await inbox?.drain().catch(() => undefined)
   }
 
-  /** What lies here goes back: perhaps nobody asks for it any more, and otherwise the next pull brings it again. */
+  /** What lies here goes back: perhaps no call asks for it any more, and otherwise the next pull brings it again. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#wake()

@@ -47,7 +47,7 @@ export class JsConsumer {
     return this.#making
   }
 
-  /** Somebody removed it, or the server has lost it. */
+  /** It was removed, or the server has lost it. */
   lost(): void {
     this.#making = undefined
   }

@@ -1,27 +1,16 @@
 import { MillraceError } from '../../core/error.js'
 import { type Answer, GroupCommit } from '../../core/group-commit.js'
 import type { ResultOf } from '../../core/stream/result.js'
-import { errorMessage, errorText } from '../../core/text/error-text.js'
+import { errorMessage } from '../../core/text/error-text.js'
 import type { Clock } from '../../core/time/clock.js'
 import type { MaybePromise, Ms } from '../../core/time/time.js'
 import type { RedisConnection } from '../../drivers/redis/index.js'
 import type { Applied, BrokerAdapter } from '../inlets/broker/broker-subscription.js'
 import { wordsToWrite } from '../inlets/broker/letter-words.js'
+import { StreamFetchError } from '../inlets/broker/stream-fetch-error.js'
 import { groupedOperations, HAS_NOTE, NO_WORDS, type Operation } from './operations.js'
 import { type Claimed, type FieldNames, RedisMessage } from './redis-message.js'
 import { script } from './scripts.js'
-
-/** The stream could not be asked. It may be able to answer again soon. */
-export class RedisStreamError extends MillraceError {
-  /** Makes a hopper try again. */
-  readonly transient = true
-  constructor(stream: string, cause: unknown) {
-    super('STREAM_FETCH', `The stream "${stream}" could not be read: ${errorText(cause)}. It is read again.`, {
-      cause,
-      facts: { stream },
-    })
-  }
-}
 
 export interface RedisAdapterOptions {
   readonly clock: Clock
@@ -41,7 +30,7 @@ export interface RedisAdapterOptions {
   readonly names: FieldNames
 }
 
-/** Nobody waits for it. */
+/** No caller waits for it. */
 const UNHEARD: Answer<unknown> = { resolve: () => undefined, reject: () => undefined }
 const DONE = 1
 /** Most messages that one claim takes: the server does nothing else meanwhile. */
@@ -117,12 +106,12 @@ export class RedisAdapter implements BrokerAdapter<RedisMessage> {
         return await claim()
       } catch (error) {
         if (!isNoGroup(error)) throw error
-        // The server lost it, or somebody removed it.
+        // The server lost it, or it was removed.
         await connection.run(script('open'), stream, [group, consumer, from])
         return await claim()
       }
     } catch (error) {
-      throw new RedisStreamError(stream, error)
+      throw new StreamFetchError(stream, error)
     }
   }
 

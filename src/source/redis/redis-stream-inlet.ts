@@ -17,12 +17,7 @@ import { REDIS_ADDRESSES, type RedisAddress, RedisConnection, redisAddressOption
 import { ForeignCursorError, InletClosedError, SubscriptionClosedError } from '../errors.js'
 import { BrokerCursor } from '../inlets/broker/broker-message.js'
 import { BrokerSubscription } from '../inlets/broker/broker-subscription.js'
-import {
-  explainStream,
-  reasonsOf,
-  type StreamExplanation,
-  type StreamLetters,
-} from '../inlets/broker/stream-letters.js'
+import { explainStream, type StreamExplanation, type StreamLetters } from '../inlets/broker/stream-letters.js'
 import { Subscriptions } from '../inlets/broker/subscriptions.js'
 import type { Capabilities, CapabilityName, Inlet, SubscribeConfig, Subscription } from '../inlets/subscription.js'
 import type { Cursor } from '../message/message.js'
@@ -77,12 +72,10 @@ const CAPABILITIES = [
 const GONE_AFTER_LEASES = 20
 /** Most messages that are counted one by one, where the server does not know the lag. */
 const MOST_COUNTED = 10_000
-/** Of how many dead letters the reasons are counted. */
-const LATEST_LETTERS = 100
 
 /**
  * A Redis stream as an inlet, read by a consumer group. What a killed consumer held comes to the others when its lease lapses; delays are
- * kept by the server, whoever dies; only deliveries that began to run count. Nothing is acknowledged by a consumer that has lost its lease.
+ * kept by the server, whichever process dies; only deliveries that began to run count. Nothing is acknowledged by a consumer that has lost its lease.
  *
  * @example
  * ```ts
@@ -218,7 +211,7 @@ export class RedisStreamInlet implements Inlet {
   async explain(): Promise<StreamExplanation> {
     const { stream, group } = this.#o
     const [waiting, unsettled, putBack, consumers] = await this.#report()
-    return explainStream({
+    const facts = {
       stream,
       group,
       waiting,
@@ -226,14 +219,8 @@ export class RedisStreamInlet implements Inlet {
       putBack,
       consumers,
       isPaused: this.isPaused,
-      letters:
-        this.#letters === undefined
-          ? undefined
-          : {
-              count: await this.#letters.count(),
-              reasons: reasonsOf(await this.#letters.list({ limit: LATEST_LETTERS })),
-            },
-    })
+    }
+    return explainStream(facts, this.#letters)
   }
 
   /** Closes every subscription, and the connections that the inlet made. What is out comes back when its lease lapses. */

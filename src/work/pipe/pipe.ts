@@ -60,16 +60,6 @@ export interface Pipe {
   close(options?: { readonly deadlineMs?: Ms }): Promise<void>
 }
 
-const NOTHING: RunSummary = Object.freeze({
-  received: 0,
-  acked: 0,
-  dropped: 0,
-  nak: 0,
-  term: 0,
-  settleFailures: 0,
-  returned: 0,
-  abandoned: 0,
-})
 /** Waits between two tries to add the same item. */
 const AGAIN = { baseMs: 100, maxMs: 10_000 }
 /** An item that failed so often while others got through is at fault itself. */
@@ -111,7 +101,6 @@ export function pipe(inlet: Inlet, options: PipeOptions): Pipe {
     middleware: [...middleware, identified(given.keyOf === undefined)],
   })
   const counts = { created: 0, coalesced: 0 }
-  let isClosing = false
   const { to, results } = given
 
   /** Adds one item until it is durable, or until it is at fault, or until its time is up. */
@@ -154,20 +143,12 @@ export function pipe(inlet: Inlet, options: PipeOptions): Pipe {
     .receiveBatch(inlet, given.config ?? { topics: [] }, (ctx, messages) =>
       Promise.all(messages.map((message) => one(ctx, message))),
     )
-    .catch((error: unknown): RunSummary => {
-      // Closed before it had subscribed: it has done nothing, and that is no failure.
-      if (isClosing && hasCode(error, 'HOPPER_CLOSED')) return NOTHING
-      throw error
-    })
     .then((summary): PipeSummary => ({ ...summary, ...counts }))
-  // Whoever asks for it hears of a failure; `close` alone must not leave an unhandled one.
+  // A caller that awaits it learns of a failure; `close` alone must not leave an unhandled one.
   done.catch(() => undefined)
   return {
     done,
-    async close(close) {
-      isClosing = true
-      await hopper.close(close)
-    },
+    close: (close) => hopper.close(close),
   }
 }
 

@@ -19,10 +19,10 @@ const awaitedOf = (ids: string): string => `array(
  * kept, are the same for all.
  *
  * Rows are locked in the order of their ids, as by `commit_batch`. What awaits an item is searched for after its row is locked, because
- * whoever opens a gate or watches locks it, too; then it is too late to leave the item out, so everything is undone
+ * a commit that opens a gate or watches locks it, too; then it is too late to leave the item out, so everything is undone
  * (M0001) and the client takes the other way.
  *
- * REPLY  null: all of them, and nobody waits for their groups; otherwise JSON: heard (places of those whose group an inbox waits for), and
+ * REPLY  null: all of them, and no caller waits for their groups; otherwise JSON: heard (places of those whose group an inbox waits for), and
  *        others ([place, letter]...: r repeated, s stale, x not done here)
  */
 export const END = `
@@ -78,7 +78,7 @@ begin
          json_agg(json_build_array(g.waiter, g.id)) filter (where g.waiter is not null)
     into v_done, v_gone, v_heard, v_items from gone g;
   if v_gone is not null and (${IS_ANYTHING_AWAITED}) and cardinality(${awaitedOf('v_gone')}) > 0 then
-    raise exception 'somebody has begun to wait for one of these items' using errcode = 'M0001';
+    raise exception 'a caller has begun to wait for one of these items' using errcode = 'M0001';
   end if;
   if v_items is not null then
     perform {schema}.send_notifications(null, v_items, v_items);

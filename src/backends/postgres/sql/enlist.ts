@@ -11,7 +11,7 @@ import { BY_KEY } from './plan-settings.js'
  * - Its place in its group is a share, which the next commit that moves the group adds to the row (fold_shares).
  * - A gate is inserted with all its members waiting, whether or not they have ended. The note makes claims check it (check_gates).
  *
- * It notifies nobody: see `announcer.ts`.
+ * It sends no notification: see `announcer.ts`.
  *
  * REPLY  a JSON text as that of commit_batch: kinds, of which there are a (applied) and r (repeated); and what to announce when the transaction has
  *        committed: its number, and the queues that it gives work to, with the time of that

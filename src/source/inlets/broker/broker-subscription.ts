@@ -11,7 +11,7 @@ import type { Message } from '../../message/message.js'
 import type { Capabilities, CapabilityName, Subscription } from '../subscription.js'
 import type { BrokerMessage } from './broker-message.js'
 
-/** What became of a settlement. `gone`: the broker has nothing to settle, because somebody has settled it. */
+/** What became of a settlement. `gone`: the broker has nothing to settle, because it is settled already. */
 export type Applied = 'applied' | 'lost' | 'gone'
 
 /** What differs from broker to broker. Everything else about a subscription is written once, in {@link BrokerSubscription}. */
@@ -20,7 +20,7 @@ export interface BrokerAdapter<M extends BrokerMessage> {
   pull(max: number): Promise<readonly M[]>
   /** Resolves when there may be something to pull: too early is harmless, too late is what `idleMs` is for. Never rejects. */
   arrival(): Promise<void> | undefined
-  /** Whoever waited for it has gone. What has come meanwhile is for the next pull. Never rejects. */
+  /** The caller that waited for it has gone. What has come meanwhile is for the next pull. Never rejects. */
   abandon?(): Promise<void>
   /** How long to wait at most before pulling again. */
   idleMs(): Ms
@@ -146,7 +146,7 @@ export class BrokerSubscription<M extends BrokerMessage> implements Subscription
   }
 
   #refusalOf(mine: M, applied: 'lost' | 'gone'): Error {
-    // At the first try it was somebody else who settled it, after our lease; at a later one it was an earlier try of ours.
+    // At the first try it was another consumer that settled it, after our lease; at a later one it was an earlier try of ours.
     if (applied === 'gone' && mine.tries > 1) {
       mine.state = 'settled'
       return new AlreadySettledError(mine.subject, mine.cursor.toString())

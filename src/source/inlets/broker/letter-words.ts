@@ -57,7 +57,7 @@ export function keepWithMessage(ctx: Context, record: DeadLetterRecord, origin: 
   return true
 }
 
-/** What is to be written when a message is terminated. Undefined: somebody else has its dead letter. */
+/** What is to be written when a message is terminated. Undefined: its dead letter is kept elsewhere. */
 export function wordsToWrite(message: BrokerMessage, result: ResultOf<'term'>, group: string): LetterWords | undefined {
   if (message.letter !== undefined) return message.letter
   return result.deadLettered === true ? undefined : wordsOfTerm(message, result, group)

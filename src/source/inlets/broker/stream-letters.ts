@@ -56,11 +56,18 @@ export interface StreamExplanation {
   readonly because: readonly string[]
 }
 
-/** What is known of a stream before it is put into sentences. */
-export type StreamFacts = Omit<StreamExplanation, 'because'>
+/** Of how many dead letters the reasons are counted. */
+const LATEST_LETTERS = 100
 
-export function explainStream(facts: StreamFacts): StreamExplanation {
-  const { stream, group, waiting, unsettled, putBack = 0, consumers, isPaused, letters } = facts
+export async function explainStream(
+  facts: Omit<StreamExplanation, 'because' | 'letters'>,
+  kept: StreamLetters | undefined,
+): Promise<StreamExplanation> {
+  const { stream, group, waiting, unsettled, putBack = 0, consumers, isPaused } = facts
+  const letters =
+    kept === undefined
+      ? undefined
+      : { count: await kept.count(), reasons: reasonsOf(await kept.list({ limit: LATEST_LETTERS })) }
   const because: string[] = []
   if (isPaused) because.push('This inlet is paused: call resume().')
   if (waiting + unsettled > 0 && consumers === 0)
@@ -70,11 +77,11 @@ export function explainStream(facts: StreamFacts): StreamExplanation {
     const reasons = Object.entries(letters.reasons).map(([reason, count]) => `${count} ${reason}`)
     because.push(`${letters.count} were given up (${reasons.join(', ')}): fix the cause, then redrive them.`)
   }
-  return Object.freeze({ ...facts, because })
+  return Object.freeze({ ...facts, letters, because })
 }
 
 /** How often each reason occurs. */
-export function reasonsOf(letters: readonly StreamLetter[]): Readonly<Record<string, number>> {
+function reasonsOf(letters: readonly StreamLetter[]): Readonly<Record<string, number>> {
   const reasons: Record<string, number> = {}
   for (const { class: failureClass, errorName } of letters) {
     const reason = errorName === '' ? failureClass : `${failureClass}: ${errorName}`

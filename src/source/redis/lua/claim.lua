@@ -30,7 +30,7 @@ if cursor ~= '' and #taken < max then
   local found = redis.call('XAUTOCLAIM', stream, group, me, leaseMs, cursor, 'COUNT', max - #taken, 'JUSTID')
   cursor = found[1] == '0-0' and '' or found[1]
   for _, id in ipairs(found[2]) do
-    -- What was put back and is not due yet is held by nobody: that it was claimed here changes nothing.
+    -- What was put back and is not due yet is held by no consumer: that it was claimed here changes nothing.
     if not redis.call('ZSCORE', due, member(id)) then take(id) end
   end
 end
